@@ -15,7 +15,7 @@ namespace nsa::tile {
 void registerTileProgramDialects(mlir::DialectRegistry &registry);
 
 // Returns a module with exactly one function, or null with the reason in `diagnostics`. `file` is the file name that
-// errors show. Rendering does not change line numbers, so the line numbers in errors are line numbers of the template.
+// errors show. The line numbers in errors are line numbers of `text`.
 mlir::OwningOpRef<mlir::ModuleOp> parseTileProgram(llvm::StringRef text, llvm::StringRef file,
                                                    mlir::MLIRContext &context, std::string &diagnostics);
 

@@ -38,8 +38,8 @@ Result<Catalog> Catalog::read(const TemplateFiles &files) {
   Catalog catalog;
   for (const TemplateFile &file : files.files()) {
     const bool isTile = file.path.starts_with("tile/");
-    if (!isTile && !file.path.starts_with("cuda/"))
-      continue; // a part that templates include
+    if (file.path.starts_with(kPartFolder) || (!isTile && !file.path.starts_with("cuda/")))
+      continue; // templates consist of these files
     const TemplateKind kind = isTile ? TemplateKind::kTile : TemplateKind::kHandScheduled;
     Result<TemplateHeader> header = TemplateHeader::parse(file.text, file.path, kind, files.finder());
     if (!header)

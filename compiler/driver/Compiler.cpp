@@ -47,13 +47,14 @@ public:
   Status run(CompileOutput &result) {
     if (source.header.kind == TemplateKind::kHandScheduled)
       declare();
-    Result<std::string> text = renderTemplate(source.file->text, source.file->path, candidate.values);
+    Result<RenderedTemplate> text =
+        renderTemplate(source.file->text, source.file->path, candidate.values, files.finder());
     if (!text)
       return text.status();
     rendered = std::move(*text);
     timings.lap("render");
     if (request.stage == NSA_COMPILER_STAGE_TEMPLATE) {
-      result.bytes = std::move(rendered);
+      result.bytes = std::move(rendered.text);
       return Status::ok();
     }
     NSA_RETURN_IF_ERROR(beginManifest());
@@ -110,7 +111,7 @@ private:
                              "it has template, cuda, ptx, binary");
     NSA_RETURN_IF_ERROR(sizeMaps());
     manifest.sharedBytes = candidate.sharedBytes;
-    return finishGpu(rendered, result);
+    return finishGpu(rendered.text, result);
   }
 
   Status sizeMaps() {
@@ -184,7 +185,7 @@ private:
     manifest.evidence["llvm"] = llvmVersion();
     Digest content;
     // The image is part of the key, so every change of a pass changes the key.
-    content.field("cpu").field(rendered).field(request.cpuFeatures).field(result.bytes);
+    content.field("cpu").field(rendered.text).field(request.cpuFeatures).field(result.bytes);
     finishManifest(content, {}, result);
     return Status::ok();
   }
@@ -196,6 +197,8 @@ private:
     Digest revision;
     revision.field(source.file->text);
     for (const std::string &path : source.header.includes)
+      revision.field(path).field(files.find(path)->text);
+    for (const std::string &path : rendered.parts)
       revision.field(path).field(files.find(path)->text);
     for (const TemplateFile *header : headers)
       revision.field(header->path).field(header->text);
@@ -210,7 +213,7 @@ private:
   const Template &source;
   TemplateCandidate candidate;
   Timings &timings;
-  std::string rendered;
+  RenderedTemplate rendered;
   Manifest manifest;
 };
 

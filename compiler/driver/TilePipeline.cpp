@@ -15,6 +15,8 @@
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
+
 using namespace mlir;
 
 namespace nsa {
@@ -36,22 +38,29 @@ private:
 };
 
 // Turns MLIR's "file:line:column: error: text", with the lines that follow it, into an error at the line of the
-// template.
-Status diagnosed(const std::string &file, llvm::StringRef diagnostics, ErrorCode code) {
+// template, or of the part, from which the rendered line comes.
+Status diagnosed(const TileCompile &compile, llvm::StringRef diagnostics, ErrorCode code) {
+  // Takes the file and the number of the rendered line from the front of `text`.
+  const auto takePlace = [&](llvm::StringRef &text) {
+    const std::vector<TemplatePlace> &places = compile.source.places;
+    size_t line = 1;
+    if (text.consume_front(compile.file + ":"))
+      text.consumeInteger(10, line);
+    const TemplatePlace &place = places[std::clamp<size_t>(line, 1, places.size()) - 1];
+    return place.file + ":" + std::to_string(place.line);
+  };
   auto [first, rest] = diagnostics.trim().split('\n');
-  auto [place, text] = first.split(": error: ");
-  int line = 1;
-  if (!text.empty() && place.consume_front(file + ":"))
-    place.split(':').first.getAsInteger(10, line);
-  std::string rule = (text.empty() ? first : text).str();
-  for (llvm::StringRef more : llvm::split(rest, '\n'))
-    if (!more.empty())
-      rule += "; " + more.str();
   ErrorInfo info;
   info.code = code;
   info.field = "template";
-  info.value = file + ":" + std::to_string(line);
-  info.rule = std::move(rule);
+  info.value = takePlace(first);
+  auto [place, text] = first.split(": error: ");
+  info.rule = (text.empty() ? first : text).str();
+  for (llvm::StringRef more : llvm::split(rest, '\n'))
+    if (!more.empty()) {
+      const std::string at = takePlace(more);
+      info.rule += "; " + at + more.str();
+    }
   return Status(std::move(info));
 }
 
@@ -68,7 +77,7 @@ std::string dtypeText(Type type) {
 }
 
 // The parameters of the kernel are the arguments of the tile program.
-Result<std::vector<ManifestParam>> paramsOf(func::FuncOp function, const std::string &file) {
+Result<std::vector<ManifestParam>> paramsOf(func::FuncOp function, const TileCompile &compile) {
   std::vector<ManifestParam> params;
   for (BlockArgument argument : function.getArguments()) {
     ManifestParam param;
@@ -88,11 +97,11 @@ Result<std::vector<ManifestParam>> paramsOf(func::FuncOp function, const std::st
     } else {
       std::string text;
       llvm::raw_string_ostream(text) << type;
-      return diagnosed(file, "an argument of type " + text + " cannot be passed to a kernel",
+      return diagnosed(compile, "an argument of type " + text + " cannot be passed to a kernel",
                        ErrorCode::kCompileFailed);
     }
     if (param.name.empty())
-      return diagnosed(file, "an argument has no name; the launcher fills arguments by name",
+      return diagnosed(compile, "an argument has no name; the launcher fills arguments by name",
                        ErrorCode::kCompileFailed);
     params.push_back(std::move(param));
   }
@@ -118,11 +127,11 @@ public:
   Result<TileResult> run() {
     TileResult result;
     std::string diagnostics;
-    OwningOpRef<ModuleOp> module = tile::parseTileProgram(compile.text, compile.file, context, diagnostics);
+    OwningOpRef<ModuleOp> module = tile::parseTileProgram(compile.source.text, compile.file, context, diagnostics);
     if (!module)
-      return diagnosed(compile.file, diagnostics, ErrorCode::kCompileFailed);
+      return diagnosed(compile, diagnostics, ErrorCode::kCompileFailed);
     auto function = cast<func::FuncOp>(module->getBody()->front());
-    Result<std::vector<ManifestParam>> params = paramsOf(function, compile.file);
+    Result<std::vector<ManifestParam>> params = paramsOf(function, compile);
     if (!params)
       return params.status();
     result.params = std::move(*params);
@@ -147,7 +156,7 @@ private:
     if (succeeded(manager.run(module)))
       return Status::ok();
     bool tooBig = failedPass == "tile-plan-shared-memory";
-    return diagnosed(compile.file, diagnostics.text(), tooBig ? ErrorCode::kUnsupported : ErrorCode::kCompileFailed);
+    return diagnosed(compile, diagnostics.text(), tooBig ? ErrorCode::kUnsupported : ErrorCode::kCompileFailed);
   }
 
   Status compileForGpu(ModuleOp module, TileResult &result) {
@@ -165,7 +174,7 @@ private:
     FailureOr<std::string> source = cuda::emitCuda(
         module, {title.templateName, title.op, title.target, formatValues(title.fixed), formatValues(title.config)});
     if (failed(source))
-      return diagnosed(compile.file, diagnostics.text(), ErrorCode::kCompileFailed);
+      return diagnosed(compile, diagnostics.text(), ErrorCode::kCompileFailed);
     result.text = std::move(*source);
     return Status::ok();
   }

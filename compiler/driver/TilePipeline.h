@@ -7,6 +7,7 @@
 #include "compiler/api/nsa_compiler.h"
 #include "compiler/driver/Target.h"
 #include "compiler/driver/Timings.h"
+#include "compiler/render/Renderer.h"
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
 
@@ -17,7 +18,7 @@
 namespace nsa {
 
 struct TileCompile {
-  const std::string &text; // the rendered template; its line n is line n of the template
+  const RenderedTemplate &source;
   const std::string &file; // the template's name in errors
   const Target &target;
   const std::string &cpuFeatures;

@@ -91,6 +91,8 @@ private:
       begin = end + 1;
       ++place.line;
       if (content.starts_with("//!")) {
+        if (!inHeader && content.starts_with(kPartLine))
+          continue;
         if (!inHeader)
           return fail("a header line may not follow code");
         NSA_RETURN_IF_ERROR(parseLine(content.substr(3)));

@@ -37,6 +37,9 @@ struct TemplatePlace {
   int line = 0;     // 0: the template does not have the line
 };
 
+// The line of a tile program's body in whose place a part stands (Renderer.h), and the folder of the parts.
+inline constexpr std::string_view kPartLine = "//! part ", kPartFolder = "tile/part/";
+
 // Finds a template file by its path below templates/, for example "header/causal_attention.inc". Returns nullptr if
 // there is no such file.
 using FindTemplateText = std::function<const std::string *(std::string_view path)>;

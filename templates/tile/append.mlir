@@ -111,58 +111,24 @@ func.func @append(
       %newest_before = arith.subi %before, %one : i32
       scf.for %first_place = %zero to %past_place step %row_tile : i32 {
         %old = tile.load %raw rows(%r) {
-          %place = arith.addi %first_place, %r : i32
-          %behind = arith.subi %newest_before, %place : i32
-          %turns = arith.remsi %behind, %cmp_block : i32
-          %token = arith.subi %newest_before, %turns : i32
-          %is_place = arith.cmpi slt, %place, %cmp_block : i32
-          %is_written = arith.cmpi sge, %behind, %zero : i32
-          %is_needed = arith.cmpi sge, %token, %first_staged : i32
-          %is_there = arith.andi %is_place, %is_written : i1
-          %is_wanted = arith.andi %is_needed, %stages : i1
-          %exists = arith.andi %is_there, %is_wanted : i1
+          //! part ring_old
           tile.at [%sequence, %place, %kv_head] if %exists
         } chunk(%chunk of %columns) : !tile.view<${element}, 3> -> tensor<${row_tile}x${column_tile}x${element}>
         %young = tile.load %new rows(%r) {
-          %place = arith.addi %first_place, %r : i32
-          %behind = arith.subi %newest, %place : i32
-          %turns = arith.remsi %behind, %cmp_block : i32
-          %token = arith.subi %newest, %turns : i32
-          %is_place = arith.cmpi slt, %place, %cmp_block : i32
-          %is_begun = arith.cmpi sge, %behind, %zero : i32
-          %is_new = arith.cmpi sge, %token, %before : i32
-          %is_there = arith.andi %is_place, %is_begun : i1
-          %exists = arith.andi %is_there, %is_new : i1
+          //! part ring_young
           %index = arith.subi %token, %before : i32
           %time = arith.addi %q_begin, %index : i32
           tile.at [%q_entry, %time, %kv_head] if %exists
         } chunk(%chunk of %columns) : !tile.view<${element}, 3> -> tensor<${row_tile}x${column_tile}x${element}>
 
         tile.store %old, %staged rows(%r) {
-          %place = arith.addi %first_place, %r : i32
-          %behind = arith.subi %newest_before, %place : i32
-          %turns = arith.remsi %behind, %cmp_block : i32
-          %token = arith.subi %newest_before, %turns : i32
-          %is_place = arith.cmpi slt, %place, %cmp_block : i32
-          %is_written = arith.cmpi sge, %behind, %zero : i32
-          %is_needed = arith.cmpi sge, %token, %first_staged : i32
-          %is_there = arith.andi %is_place, %is_written : i1
-          %is_wanted = arith.andi %is_needed, %stages : i1
-          %exists = arith.andi %is_there, %is_wanted : i1
+          //! part ring_old
           %staged_place = arith.subi %token, %first_staged : i32
           %staged_row = arith.addi %staged_begin, %staged_place : i32
           tile.at [%zero, %staged_row, %kv_head] if %exists
         } chunk(%chunk of %columns) : tensor<${row_tile}x${column_tile}x${element}>, !tile.view<${element}, 3>
         tile.store %young, %raw rows(%r) {
-          %place = arith.addi %first_place, %r : i32
-          %behind = arith.subi %newest, %place : i32
-          %turns = arith.remsi %behind, %cmp_block : i32
-          %token = arith.subi %newest, %turns : i32
-          %is_place = arith.cmpi slt, %place, %cmp_block : i32
-          %is_begun = arith.cmpi sge, %behind, %zero : i32
-          %is_new = arith.cmpi sge, %token, %before : i32
-          %is_there = arith.andi %is_place, %is_begun : i1
-          %exists = arith.andi %is_there, %is_new : i1
+          //! part ring_young
           tile.at [%sequence, %place, %kv_head] if %exists
         } chunk(%chunk of %columns) : tensor<${row_tile}x${column_tile}x${element}>, !tile.view<${element}, 3>
       }

@@ -90,12 +90,7 @@ func.func @attention(
   }
 
   // The queries of this sequence that the launch computes: `queries` queries from time `first_time` on.
-  %q_past = arith.addi %q_begin, %q_length : i32
-  %first_time = arith.maxsi %q_begin, %query_begin : i32
-  %past_time = arith.minsi %q_past, %query_end : i32
-  %queries_or_fewer = arith.subi %past_time, %first_time : i32
-  %queries = arith.maxsi %queries_or_fewer, %zero : i32
-  %rows = arith.muli %queries, %group : i32
+  //! part launch_queries
   %tile_less_one = arith.subi %query_tile, %one : i32
   %rows_rounded = arith.addi %rows, %tile_less_one : i32
   %row_blocks = arith.divsi %rows_rounded, %query_tile : i32
@@ -131,21 +126,10 @@ func.func @attention(
     %oldest_real_key = arith.maxsi %oldest_key, %zero : i32
     %first_key = arith.select %windowed, %oldest_real_key, %zero : i32
 
-    %scale_row = tile.splat %scale_log2 : tensor<${query_tile}xf32>
-    %scale = tile.splat %scale_log2 : tensor<${query_tile}x${key_tile}xf32>
-    %minus_inf_row = tile.splat %minus_inf : tensor<${query_tile}xf32>
-    %zero_row = tile.splat %zero_f : tensor<${query_tile}xf32>
-    %one_row = tile.splat %one_f : tensor<${query_tile}xf32>
-    %no_scores = tile.splat %zero_f : tensor<${query_tile}x${key_tile}xf32>
-    %no_output = tile.splat %zero_f : tensor<${query_tile}x${v_pad}xf32>
+    //! part softmax_begin rows=${query_tile}
 
     %q_tile = tile.load %q rows(%r) {
-      %row = arith.addi %first_row, %r : i32
-      %exists = arith.cmpi slt, %row, %rows : i32
-      %query = arith.divsi %row, %group : i32
-      %time = arith.addi %first_time, %query : i32
-      %member = arith.remsi %row, %group : i32
-      %head = arith.addi %first_head, %member : i32
+      //! part group_row
       tile.at [%q_entry, %time, %head] if %exists
     } columns(${qk_dim}) {tile.stay_in_shared = ${queries_shared} : i1} : !tile.view<${element}, 3> -> tensor<${query_tile}x${qk_pad}x${element}>
 
@@ -178,18 +162,8 @@ func.func @attention(
 
       %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${query_tile}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${query_tile}x${key_tile}xf32>
       %s = scf.if %is_edge -> (tensor<${query_tile}x${key_tile}xf32>) {
-        %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>
-        %first_row_tile = tile.splat %first_row : tensor<${query_tile}xi32>
-        %group_tile = tile.splat %group : tensor<${query_tile}xi32>
-        %earlier_tile = tile.splat %earlier : tensor<${query_tile}xi32>
-        %row_index = arith.addi %first_row_tile, %row_in_tile : tensor<${query_tile}xi32>
-        %query_index = arith.divsi %row_index, %group_tile : tensor<${query_tile}xi32>
-        %position = arith.addi %earlier_tile, %query_index : tensor<${query_tile}xi32>
-        %sight_tile = arith.constant dense<${sight}> : tensor<${query_tile}xi32>
-        %key_stride_tile = arith.constant dense<${key_stride}> : tensor<${query_tile}xi32>
         %one_tile = arith.constant dense<1> : tensor<${query_tile}xi32>
-        %row_past_token = arith.addi %position, %sight_tile : tensor<${query_tile}xi32>
-        %row_past_key = arith.divsi %row_past_token, %key_stride_tile : tensor<${query_tile}xi32>
+        //! part row_positions
         %newest_key = arith.subi %row_past_key, %one_tile : tensor<${query_tile}xi32>
         %column = tile.iota 1 : tensor<${query_tile}x${key_tile}xi32>
         %key_of_tile = tile.splat %key : tensor<${query_tile}x${key_tile}xi32>
@@ -214,26 +188,7 @@ func.func @attention(
       }
 
       // A row that has met no allowed key has the maximum -inf. Its weights are taken against 0 instead, and are 0.
-      %s_max = tile.reduce max %s : tensor<${query_tile}x${key_tile}xf32> -> tensor<${query_tile}xf32>
-      %m_next = arith.maxnumf %m, %s_max : tensor<${query_tile}xf32>
-      %m_empty = arith.cmpf oeq, %m_next, %minus_inf_row : tensor<${query_tile}xf32>
-      %m_finite = arith.select %m_empty, %zero_row, %m_next : tensor<${query_tile}xi1>, tensor<${query_tile}xf32>
-      %m_scaled = arith.mulf %m_finite, %scale_row : tensor<${query_tile}xf32>
-      %m_minus = arith.negf %m_scaled : tensor<${query_tile}xf32>
-      // The decay is computed from the difference of the maxima. If the maximum does not change, the decay is exactly
-      // 1, and earlier weights keep all their bits however many tiles follow.
-      %m_below = arith.subf %m, %m_finite : tensor<${query_tile}xf32>
-      %decay_log2 = arith.mulf %m_below, %scale_row : tensor<${query_tile}xf32>
-      %decay = math.exp2 %decay_log2 : tensor<${query_tile}xf32>
-      %m_wide = tile.broadcast %m_minus : tensor<${query_tile}xf32> -> tensor<${query_tile}x${key_tile}xf32>
-      %p_log2 = math.fma %s, %scale, %m_wide : tensor<${query_tile}x${key_tile}xf32>
-      %p = math.exp2 %p_log2 : tensor<${query_tile}x${key_tile}xf32>
-      %p_sum = tile.reduce add %p : tensor<${query_tile}x${key_tile}xf32> -> tensor<${query_tile}xf32>
-      %l_next = math.fma %l, %decay, %p_sum : tensor<${query_tile}xf32>
-
-      %decay_wide = tile.broadcast %decay : tensor<${query_tile}xf32> -> tensor<${query_tile}x${v_pad}xf32>
-      %o_decayed = arith.mulf %o, %decay_wide : tensor<${query_tile}x${v_pad}xf32>
-      %p_rounded = tile.cast %p : tensor<${query_tile}x${key_tile}xf32> -> tensor<${query_tile}x${key_tile}x${mma_element}>
+      //! part softmax_step rows=${query_tile}
       %o_next = scf.if %is_edge -> (tensor<${query_tile}x${v_pad}xf32>) {
         %o_edge = tile.dot %p_rounded, %v_tile, %o_decayed {zero_annihilates} : tensor<${query_tile}x${key_tile}x${mma_element}>, tensor<${key_tile}x${v_pad}x${element}> -> tensor<${query_tile}x${v_pad}xf32>
         scf.yield %o_edge : tensor<${query_tile}x${v_pad}xf32>
@@ -245,38 +200,18 @@ func.func @attention(
     } {tile.stages = ${stages} : i32}
 
     // A row without weight (all its scores are -inf) has the result 0 and the log-sum-exp -inf.
-    %l_zero = arith.cmpf oeq, %l_all, %zero_row : tensor<${query_tile}xf32>
-    %l_inverse = arith.divf %one_row, %l_all : tensor<${query_tile}xf32>
-    %normalizer = arith.select %l_zero, %zero_row, %l_inverse : tensor<${query_tile}xi1>, tensor<${query_tile}xf32>
-    %normalizer_wide = tile.broadcast %normalizer : tensor<${query_tile}xf32> -> tensor<${query_tile}x${v_pad}xf32>
-    %result = arith.mulf %o_all, %normalizer_wide : tensor<${query_tile}x${v_pad}xf32>
+    //! part softmax_end rows=${query_tile}
     %out_tile = tile.cast %result : tensor<${query_tile}x${v_pad}xf32> -> tensor<${query_tile}x${v_pad}x${element}>
     tile.store %out_tile, %out rows(%r) {
-      %row = arith.addi %first_row, %r : i32
-      %exists = arith.cmpi slt, %row, %rows : i32
-      %query = arith.divsi %row, %group : i32
-      %time = arith.addi %first_time, %query : i32
-      %member = arith.remsi %row, %group : i32
-      %head = arith.addi %first_head, %member : i32
+      //! part group_row
       tile.at [%q_entry, %time, %head] if %exists
     } columns(${v_dim}) : tensor<${query_tile}x${v_pad}x${element}>, !tile.view<${element}, 3>
 
     %wants_lse = tile.present %lse : !tile.view<f32, 3>
     scf.if %wants_lse {
-      %ln_2 = arith.constant 0.693147180559945 : f32
-      %ln_2_row = tile.splat %ln_2 : tensor<${query_tile}xf32>
-      %m_log2 = arith.mulf %m_all, %scale_row : tensor<${query_tile}xf32>
-      %l_log2 = math.log2 %l_all : tensor<${query_tile}xf32>
-      %weight_log2 = arith.addf %m_log2, %l_log2 : tensor<${query_tile}xf32>
-      %weight_ln = arith.mulf %weight_log2, %ln_2_row : tensor<${query_tile}xf32>
-      %lse_tile = arith.select %l_zero, %minus_inf_row, %weight_ln : tensor<${query_tile}xi1>, tensor<${query_tile}xf32>
+      //! part natural_lse rows=${query_tile}
       tile.store %lse_tile, %lse rows(%r) {
-        %row = arith.addi %first_row, %r : i32
-        %exists = arith.cmpi slt, %row, %rows : i32
-        %query = arith.divsi %row, %group : i32
-        %time = arith.addi %first_time, %query : i32
-        %member = arith.remsi %row, %group : i32
-        %head = arith.addi %first_head, %member : i32
+        //! part group_row
         tile.at [%q_entry, %time, %head] if %exists
       } : tensor<${query_tile}xf32>, !tile.view<f32, 3>
     }
@@ -285,17 +220,7 @@ func.func @attention(
     // of a group read the same keys, so the row of the first head writes the number.
     %wants_reads = tile.present %reads : !tile.view<i32, 3>
     scf.if %wants_reads {
-      %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>
-      %first_row_tile = tile.splat %first_row : tensor<${query_tile}xi32>
-      %group_tile = tile.splat %group : tensor<${query_tile}xi32>
-      %earlier_tile = tile.splat %earlier : tensor<${query_tile}xi32>
-      %row_index = arith.addi %first_row_tile, %row_in_tile : tensor<${query_tile}xi32>
-      %query_index = arith.divsi %row_index, %group_tile : tensor<${query_tile}xi32>
-      %position = arith.addi %earlier_tile, %query_index : tensor<${query_tile}xi32>
-      %sight_tile = arith.constant dense<${sight}> : tensor<${query_tile}xi32>
-      %key_stride_tile = arith.constant dense<${key_stride}> : tensor<${query_tile}xi32>
-      %row_past_token = arith.addi %position, %sight_tile : tensor<${query_tile}xi32>
-      %row_past_key = arith.divsi %row_past_token, %key_stride_tile : tensor<${query_tile}xi32>
+      //! part row_positions
       %walk_past = tile.splat %past_key : tensor<${query_tile}xi32>
       %read_past = arith.minsi %row_past_key, %walk_past : tensor<${query_tile}xi32>
       %read_or_fewer = scf.if %windowed -> (tensor<${query_tile}xi32>) {
@@ -311,13 +236,7 @@ func.func @attention(
       %no_read = tile.splat %zero : tensor<${query_tile}xi32>
       %read = arith.maxsi %read_or_fewer, %no_read : tensor<${query_tile}xi32>
       tile.store %read, %reads rows(%r) {
-        %row = arith.addi %first_row, %r : i32
-        %is_row = arith.cmpi slt, %row, %rows : i32
-        %query = arith.divsi %row, %group : i32
-        %time = arith.addi %first_time, %query : i32
-        %member = arith.remsi %row, %group : i32
-        %is_first_head = arith.cmpi eq, %member, %zero : i32
-        %exists = arith.andi %is_row, %is_first_head : i1
+        //! part group_first_row
         tile.at [%q_entry, %time, %kv_head] if %exists
       } : tensor<${query_tile}xi32>, !tile.view<i32, 3>
     }

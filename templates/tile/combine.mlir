@@ -67,94 +67,28 @@ func.func @combine(
   }
 
   // The queries of this sequence that the launch computes: `queries` queries from time `first_time` on.
-  %q_past = arith.addi %q_begin, %q_length : i32
-  %first_time = arith.maxsi %q_begin, %query_begin : i32
-  %past_time = arith.minsi %q_past, %query_end : i32
-  %queries_or_fewer = arith.subi %past_time, %first_time : i32
-  %queries = arith.maxsi %queries_or_fewer, %zero : i32
-  %rows = arith.muli %queries, %group : i32
+  //! part launch_queries
   %first_row = arith.muli %block, %row_tile : i32
   %has_rows = arith.cmpi slt, %first_row, %rows : i32
   scf.if %has_rows {
     %first_head = arith.muli %kv_head, %group : i32
 
     %gate_0 = tile.load %gates rows(%r) {
-      %row = arith.addi %first_row, %r : i32
-      %exists = arith.cmpi slt, %row, %rows : i32
-      %query = arith.divsi %row, %group : i32
-      %time = arith.addi %first_time, %query : i32
-      %member = arith.remsi %row, %group : i32
-      %head = arith.addi %first_head, %member : i32
+      //! part group_row
       %gate_head = arith.select %gate_per_group, %kv_head, %head : i32
       tile.at [%entry, %time, %gate_head, %zero] if %exists
     } : !tile.view<${element}, 4> -> tensor<${row_tile}x${element}>
     %gate_1 = tile.load %gates rows(%r) {
-      %row = arith.addi %first_row, %r : i32
-      %exists = arith.cmpi slt, %row, %rows : i32
-      %query = arith.divsi %row, %group : i32
-      %time = arith.addi %first_time, %query : i32
-      %member = arith.remsi %row, %group : i32
-      %head = arith.addi %first_head, %member : i32
+      //! part group_row
       %gate_head = arith.select %gate_per_group, %kv_head, %head : i32
       tile.at [%entry, %time, %gate_head, %one] if %exists
     } : !tile.view<${element}, 4> -> tensor<${row_tile}x${element}>
     %gate_2 = tile.load %gates rows(%r) {
-      %row = arith.addi %first_row, %r : i32
-      %exists = arith.cmpi slt, %row, %rows : i32
-      %query = arith.divsi %row, %group : i32
-      %time = arith.addi %first_time, %query : i32
-      %member = arith.remsi %row, %group : i32
-      %head = arith.addi %first_head, %member : i32
+      //! part group_row
       %gate_head = arith.select %gate_per_group, %kv_head, %head : i32
       tile.at [%entry, %time, %gate_head, %two] if %exists
     } : !tile.view<${element}, 4> -> tensor<${row_tile}x${element}>
-    %x_cmp = tile.cast %gate_0 : tensor<${row_tile}x${element}> -> tensor<${row_tile}xf32>
-    %x_sel = tile.cast %gate_1 : tensor<${row_tile}x${element}> -> tensor<${row_tile}xf32>
-    %x_win = tile.cast %gate_2 : tensor<${row_tile}x${element}> -> tensor<${row_tile}xf32>
-
-    // The gates are the given numbers, or the sigmoid of each number, or one softmax over all three numbers. The
-    // softmax counts the gate of a branch that is off too.
-    %log2_e = arith.constant dense<1.44269504088896> : tensor<${row_tile}xf32>
-    %minus_log2_e = arith.constant dense<-1.44269504088896> : tensor<${row_tile}xf32>
-    %one_row = arith.constant dense<1.0> : tensor<${row_tile}xf32>
-    %g_cmp, %g_sel, %g_win = scf.if %gate_softmax -> (tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>) {
-      %x_max_2 = arith.maxnumf %x_cmp, %x_sel : tensor<${row_tile}xf32>
-      %x_max = arith.maxnumf %x_max_2, %x_win : tensor<${row_tile}xf32>
-      %cmp_below = arith.subf %x_cmp, %x_max : tensor<${row_tile}xf32>
-      %sel_below = arith.subf %x_sel, %x_max : tensor<${row_tile}xf32>
-      %win_below = arith.subf %x_win, %x_max : tensor<${row_tile}xf32>
-      %cmp_log2 = arith.mulf %cmp_below, %log2_e : tensor<${row_tile}xf32>
-      %sel_log2 = arith.mulf %sel_below, %log2_e : tensor<${row_tile}xf32>
-      %win_log2 = arith.mulf %win_below, %log2_e : tensor<${row_tile}xf32>
-      %e_cmp = math.exp2 %cmp_log2 : tensor<${row_tile}xf32>
-      %e_sel = math.exp2 %sel_log2 : tensor<${row_tile}xf32>
-      %e_win = math.exp2 %win_log2 : tensor<${row_tile}xf32>
-      %e_sum_2 = arith.addf %e_cmp, %e_sel : tensor<${row_tile}xf32>
-      %e_sum = arith.addf %e_sum_2, %e_win : tensor<${row_tile}xf32>
-      %softmax_cmp = arith.divf %e_cmp, %e_sum : tensor<${row_tile}xf32>
-      %softmax_sel = arith.divf %e_sel, %e_sum : tensor<${row_tile}xf32>
-      %softmax_win = arith.divf %e_win, %e_sum : tensor<${row_tile}xf32>
-      scf.yield %softmax_cmp, %softmax_sel, %softmax_win : tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>
-    } else {
-      %sigmoid_cmp, %sigmoid_sel, %sigmoid_win = scf.if %gate_sigmoid -> (tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>) {
-        %cmp_log2 = arith.mulf %x_cmp, %minus_log2_e : tensor<${row_tile}xf32>
-        %sel_log2 = arith.mulf %x_sel, %minus_log2_e : tensor<${row_tile}xf32>
-        %win_log2 = arith.mulf %x_win, %minus_log2_e : tensor<${row_tile}xf32>
-        %e_cmp = math.exp2 %cmp_log2 : tensor<${row_tile}xf32>
-        %e_sel = math.exp2 %sel_log2 : tensor<${row_tile}xf32>
-        %e_win = math.exp2 %win_log2 : tensor<${row_tile}xf32>
-        %cmp_past_one = arith.addf %one_row, %e_cmp : tensor<${row_tile}xf32>
-        %sel_past_one = arith.addf %one_row, %e_sel : tensor<${row_tile}xf32>
-        %win_past_one = arith.addf %one_row, %e_win : tensor<${row_tile}xf32>
-        %logistic_cmp = arith.divf %one_row, %cmp_past_one : tensor<${row_tile}xf32>
-        %logistic_sel = arith.divf %one_row, %sel_past_one : tensor<${row_tile}xf32>
-        %logistic_win = arith.divf %one_row, %win_past_one : tensor<${row_tile}xf32>
-        scf.yield %logistic_cmp, %logistic_sel, %logistic_win : tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>
-      } else {
-        scf.yield %x_cmp, %x_sel, %x_win : tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>
-      }
-      scf.yield %sigmoid_cmp, %sigmoid_sel, %sigmoid_win : tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>
-    }
+    //! part gates rows=${row_tile}
 
     %nothing = tile.splat %zero_f : tensor<${row_tile}x${column_tile}xf32>
     %v_dim_less_one = arith.subi %v_dim, %one : i32
@@ -170,12 +104,7 @@ func.func @combine(
         %is_there = tile.present %o : !tile.view<${element}, 3>
         %sum_next = scf.if %is_there -> (tensor<${row_tile}x${column_tile}xf32>) {
           %o_tile = tile.load %o rows(%r) {
-            %row = arith.addi %first_row, %r : i32
-            %exists = arith.cmpi slt, %row, %rows : i32
-            %query = arith.divsi %row, %group : i32
-            %time = arith.addi %first_time, %query : i32
-            %member = arith.remsi %row, %group : i32
-            %head = arith.addi %first_head, %member : i32
+            //! part group_row
             tile.at [%entry, %time, %head] if %exists
           } chunk(%chunk of %v_dim) : !tile.view<${element}, 3> -> tensor<${row_tile}x${column_tile}x${element}>
           %is_cmp_row = tile.splat %is_cmp : tensor<${row_tile}xi1>
@@ -193,12 +122,7 @@ func.func @combine(
       }
       %out_tile = tile.cast %sum_all : tensor<${row_tile}x${column_tile}xf32> -> tensor<${row_tile}x${column_tile}x${element}>
       tile.store %out_tile, %out rows(%r) {
-        %row = arith.addi %first_row, %r : i32
-        %exists = arith.cmpi slt, %row, %rows : i32
-        %query = arith.divsi %row, %group : i32
-        %time = arith.addi %first_time, %query : i32
-        %member = arith.remsi %row, %group : i32
-        %head = arith.addi %first_head, %member : i32
+        //! part group_row
         tile.at [%entry, %time, %head] if %exists
       } chunk(%chunk of %v_dim) : tensor<${row_tile}x${column_tile}x${element}>, !tile.view<${element}, 3>
     }
@@ -229,13 +153,7 @@ func.func @combine(
         scf.yield %read_next : tensor<${row_tile}xi32>
       }
       tile.store %read_all, %reads rows(%r) {
-        %row = arith.addi %first_row, %r : i32
-        %is_row = arith.cmpi slt, %row, %rows : i32
-        %query = arith.divsi %row, %group : i32
-        %time = arith.addi %first_time, %query : i32
-        %member = arith.remsi %row, %group : i32
-        %is_first_head = arith.cmpi eq, %member, %zero : i32
-        %exists = arith.andi %is_row, %is_first_head : i1
+        //! part group_first_row
         tile.at [%entry, %time, %kv_head] if %exists
       } : tensor<${row_tile}xi32>, !tile.view<i32, 3>
     }

@@ -62,22 +62,7 @@ func.func @compress_linear(
   %input_tile = arith.constant ${input_tile} : i32
   %zero_f = arith.constant 0.0 : f32
 
-  %program = tile.program_id x
-  %kv_head = tile.program_id y
-  %batch = tile.program_id z
-
-  // The chunks of K come first, then the chunks of V. Neighbouring programs read the same tokens.
-  %k_chunks = arith.constant ${k_chunks} : i32
-  %v_chunks = arith.constant ${v_chunks} : i32
-  %chunks = arith.addi %k_chunks, %v_chunks : i32
-  %part = arith.remsi %program, %chunks : i32
-  %tile = arith.divsi %program, %chunks : i32
-  %of_keys = arith.cmpi slt, %part, %k_chunks : i32
-  %v_part = arith.subi %part, %k_chunks : i32
-  %chunk = arith.select %of_keys, %part, %v_part : i32
-  %qk_dim = arith.constant ${qk_dim} : i32
-  %v_dim = arith.constant ${v_dim} : i32
-  %columns = arith.select %of_keys, %qk_dim, %v_dim : i32
+  //! part compress_chunk
   %k_inputs = arith.constant ${k_inputs} : i32
   %v_inputs = arith.constant ${v_inputs} : i32
   %input_chunks = arith.select %of_keys, %k_inputs, %v_inputs : i32
@@ -86,97 +71,18 @@ func.func @compress_linear(
   %w = arith.select %of_keys, %w_k, %w_v : !tile.view<${element}, 2>
 
   // Where this sequence and its blocks lie. A packed launch reads it from a table whose lengths were checked.
-  %entry, %blocks_entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32, i32) {
-    %field_k_begin = arith.constant ${sequence_k_begin} : i32
-    %field_c_begin = arith.constant ${sequence_c_begin} : i32
-    %field_c_length = arith.constant ${sequence_c_length} : i32
-    %field_k_entry = arith.constant ${sequence_k_entry} : i32
-    %field_q_entry = arith.constant ${sequence_q_entry} : i32
-    %k_begin = tile.load_scalar %sequences[%batch, %field_k_begin] : !tile.view<i32, 2>
-    %c_begin = tile.load_scalar %sequences[%batch, %field_c_begin] : !tile.view<i32, 2>
-    %c_length = tile.load_scalar %sequences[%batch, %field_c_length] : !tile.view<i32, 2>
-    %k_entry = tile.load_scalar %sequences[%batch, %field_k_entry] : !tile.view<i32, 2>
-    %c_entry = tile.load_scalar %sequences[%batch, %field_q_entry] : !tile.view<i32, 2>
-    scf.yield %k_entry, %c_entry, %k_begin, %c_begin, %c_length : i32, i32, i32, i32, i32
-  } else {
-    %is_short = arith.cmpi slt, %seqlen_k, %cmp_block : i32
-    %later = arith.subi %seqlen_k, %cmp_block : i32
-    %strides = arith.divsi %later, %cmp_stride : i32
-    %whole = arith.addi %strides, %one : i32
-    %c_length = arith.select %is_short, %zero, %whole : i32
-    scf.yield %batch, %batch, %zero, %zero, %c_length : i32, i32, i32, i32, i32
-  }
-
-  %first_block = arith.muli %tile, %block_tile : i32
-  %has_blocks = arith.cmpi slt, %first_block, %blocks : i32
-  %wants_k = tile.present %k_comp : !tile.view<${element}, 3, ${comp_page}>
-  %wants_v = tile.present %v_comp : !tile.view<${element}, 3, ${comp_page}>
-  %wanted = arith.select %of_keys, %wants_k, %wants_v : i1
-  %works = arith.andi %has_blocks, %wanted : i1
+  //! part compress_blocks
   scf.if %works {
     %past_tile = arith.addi %first_block, %block_tile : i32
     %past_block = arith.minsi %past_tile, %blocks : i32
     %has_pe = tile.present %pe : !tile.view<${element}, 1>
     %no_sum = tile.splat %zero_f : tensor<${block_tile}x${column_tile}xf32>
 
-    %sums = scf.for %input_chunk = %zero to %input_chunks step %one
-        iter_args(%chunk_sum = %no_sum) -> (tensor<${block_tile}x${column_tile}xf32>) : i32 {
-      %first_input = arith.muli %input_chunk, %input_tile : i32
-      %token_sums = scf.for %i = %zero to %cmp_block step %one
-          iter_args(%sum = %chunk_sum) -> (tensor<${block_tile}x${column_tile}xf32>) : i32 {
-        %x_tile = tile.load %x rows(%r) {
-          %block = arith.addi %first_block, %r : i32
-          %exists = arith.cmpi slt, %block, %past_block : i32
-          %block_begin = arith.muli %block, %cmp_stride : i32
-          %index = arith.addi %block_begin, %i : i32
-          %time = arith.addi %begin, %index : i32
-          tile.at [%entry, %time, %kv_head] if %exists
-        } chunk(%input_chunk of %columns) : !tile.view<${element}, 3> -> tensor<${block_tile}x${input_tile}x${element}>
-        %w_tile = tile.load %w rows(%r) {
-          %input = arith.addi %first_input, %r : i32
-          %exists = arith.cmpi slt, %input, %columns : i32
-          tile.at [%i, %input] if %exists
-        } chunk(%chunk of %columns) : !tile.view<${element}, 2> -> tensor<${input_tile}x${column_tile}x${element}>
+    //! part compress_sums weights=w chunk=chunk of=columns width=${column_tile} none=no_sum
 
-        %inputs = scf.if %has_pe -> (tensor<${block_tile}x${input_tile}x${mma_element}>) {
-          %pe_tile = tile.load %pe rows(%r) {
-            tile.at [%i] if %always
-          } chunk(%input_chunk of %columns) : !tile.view<${element}, 1> -> tensor<${block_tile}x${input_tile}x${element}>
-          %x_wide = tile.cast %x_tile : tensor<${block_tile}x${input_tile}x${element}> -> tensor<${block_tile}x${input_tile}xf32>
-          %pe_wide = tile.cast %pe_tile : tensor<${block_tile}x${input_tile}x${element}> -> tensor<${block_tile}x${input_tile}xf32>
-          %placed = arith.addf %x_wide, %pe_wide : tensor<${block_tile}x${input_tile}xf32>
-          %rounded = tile.cast %placed : tensor<${block_tile}x${input_tile}xf32> -> tensor<${block_tile}x${input_tile}x${mma_element}>
-          scf.yield %rounded : tensor<${block_tile}x${input_tile}x${mma_element}>
-        } else {
-          %same = tile.cast %x_tile : tensor<${block_tile}x${input_tile}x${element}> -> tensor<${block_tile}x${input_tile}x${mma_element}>
-          scf.yield %same : tensor<${block_tile}x${input_tile}x${mma_element}>
-        }
-        %sum_next = tile.dot %inputs, %w_tile, %sum : tensor<${block_tile}x${input_tile}x${mma_element}>, tensor<${input_tile}x${column_tile}x${element}> -> tensor<${block_tile}x${column_tile}xf32>
-        scf.yield %sum_next : tensor<${block_tile}x${column_tile}xf32>
-      } {tile.stages = ${stages} : i32}
-      scf.yield %token_sums : tensor<${block_tile}x${column_tile}xf32>
-    }
-
-    %b = arith.select %of_keys, %b_k, %b_v : !tile.view<${element}, 1>
-    %has_bias = tile.present %b : !tile.view<${element}, 1>
-    %biased = scf.if %has_bias -> (tensor<${block_tile}x${column_tile}xf32>) {
-      %bias = tile.load %b rows(%r) {
-        tile.at [%zero] if %always
-      } chunk(%chunk of %columns) : !tile.view<${element}, 1> -> tensor<${block_tile}x${column_tile}x${element}>
-      %bias_wide = tile.cast %bias : tensor<${block_tile}x${column_tile}x${element}> -> tensor<${block_tile}x${column_tile}xf32>
-      %sums_biased = arith.addf %sums, %bias_wide : tensor<${block_tile}x${column_tile}xf32>
-      scf.yield %sums_biased : tensor<${block_tile}x${column_tile}xf32>
-    } else {
-      scf.yield %sums : tensor<${block_tile}x${column_tile}xf32>
-    }
+    //! part compress_bias bias=b sums=sums biased=biased chunk=chunk of=columns width=${column_tile}
     %result = tile.cast %biased : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}x${column_tile}x${element}>
-    %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3, ${comp_page}>
-    tile.store %result, %out rows(%r) {
-      %block = arith.addi %first_block, %r : i32
-      %exists = arith.cmpi slt, %block, %past_block : i32
-      %block_row = arith.addi %blocks_begin, %block : i32
-      tile.at [%blocks_entry, %block_row, %kv_head] if %exists
-    } chunk(%chunk of %columns) : tensor<${block_tile}x${column_tile}x${element}>, !tile.view<${element}, 3, ${comp_page}>
+    //! part compress_store
   }
   return
 }

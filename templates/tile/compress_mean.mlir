@@ -53,52 +53,11 @@ func.func @compress_mean(
   %zero_f = arith.constant 0.0 : f32
   %one_f = arith.constant 1.0 : f32
 
-  %program = tile.program_id x
-  %kv_head = tile.program_id y
-  %batch = tile.program_id z
-
-  // The chunks of K come first, then the chunks of V. Neighbouring programs read neighbouring columns.
-  %k_chunks = arith.constant ${k_chunks} : i32
-  %v_chunks = arith.constant ${v_chunks} : i32
-  %chunks = arith.addi %k_chunks, %v_chunks : i32
-  %part = arith.remsi %program, %chunks : i32
-  %tile = arith.divsi %program, %chunks : i32
-  %of_keys = arith.cmpi slt, %part, %k_chunks : i32
-  %v_part = arith.subi %part, %k_chunks : i32
-  %chunk = arith.select %of_keys, %part, %v_part : i32
-  %qk_dim = arith.constant ${qk_dim} : i32
-  %v_dim = arith.constant ${v_dim} : i32
-  %columns = arith.select %of_keys, %qk_dim, %v_dim : i32
+  //! part compress_chunk
   %x = arith.select %of_keys, %k, %v : !tile.view<${element}, 3>
 
   // Where this sequence and its blocks lie. A packed launch reads it from a table whose lengths were checked.
-  %entry, %blocks_entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32, i32) {
-    %field_k_begin = arith.constant ${sequence_k_begin} : i32
-    %field_c_begin = arith.constant ${sequence_c_begin} : i32
-    %field_c_length = arith.constant ${sequence_c_length} : i32
-    %field_k_entry = arith.constant ${sequence_k_entry} : i32
-    %field_q_entry = arith.constant ${sequence_q_entry} : i32
-    %k_begin = tile.load_scalar %sequences[%batch, %field_k_begin] : !tile.view<i32, 2>
-    %c_begin = tile.load_scalar %sequences[%batch, %field_c_begin] : !tile.view<i32, 2>
-    %c_length = tile.load_scalar %sequences[%batch, %field_c_length] : !tile.view<i32, 2>
-    %k_entry = tile.load_scalar %sequences[%batch, %field_k_entry] : !tile.view<i32, 2>
-    %c_entry = tile.load_scalar %sequences[%batch, %field_q_entry] : !tile.view<i32, 2>
-    scf.yield %k_entry, %c_entry, %k_begin, %c_begin, %c_length : i32, i32, i32, i32, i32
-  } else {
-    %is_short = arith.cmpi slt, %seqlen_k, %cmp_block : i32
-    %later = arith.subi %seqlen_k, %cmp_block : i32
-    %strides = arith.divsi %later, %cmp_stride : i32
-    %whole = arith.addi %strides, %one : i32
-    %c_length = arith.select %is_short, %zero, %whole : i32
-    scf.yield %batch, %batch, %zero, %zero, %c_length : i32, i32, i32, i32, i32
-  }
-
-  %first_block = arith.muli %tile, %block_tile : i32
-  %has_blocks = arith.cmpi slt, %first_block, %blocks : i32
-  %wants_k = tile.present %k_comp : !tile.view<${element}, 3, ${comp_page}>
-  %wants_v = tile.present %v_comp : !tile.view<${element}, 3, ${comp_page}>
-  %wanted = arith.select %of_keys, %wants_k, %wants_v : i1
-  %works = arith.andi %has_blocks, %wanted : i1
+  //! part compress_blocks
   scf.if %works {
     %past_tile = arith.addi %first_block, %block_tile : i32
     %past_block = arith.minsi %past_tile, %blocks : i32
@@ -143,13 +102,7 @@ func.func @compress_mean(
     %tokens_of_block = tile.splat %cmp_block_f : tensor<${block_tile}x${column_tile}xf32>
     %mean = arith.divf %sums, %tokens_of_block : tensor<${block_tile}x${column_tile}xf32>
     %result = tile.cast %mean : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}x${column_tile}x${element}>
-    %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3, ${comp_page}>
-    tile.store %result, %out rows(%r) {
-      %block = arith.addi %first_block, %r : i32
-      %exists = arith.cmpi slt, %block, %past_block : i32
-      %block_row = arith.addi %blocks_begin, %block : i32
-      tile.at [%blocks_entry, %block_row, %kv_head] if %exists
-    } chunk(%chunk of %columns) : tensor<${block_tile}x${column_tile}x${element}>, !tile.view<${element}, 3, ${comp_page}>
+    //! part compress_store
   }
   return
 }

@@ -94,52 +94,7 @@ func.func @merge(
       %head = arith.addi %first_head, %r : i32
       tile.at [%row_time, %head] if %exists
     } columns(${slots}) : !tile.view<f32, 2> -> tensor<${rows}x${slots}xf32>
-    %x_cmp = tile.cast %gate_0 : tensor<${rows}x${element}> -> tensor<${rows}xf32>
-    %x_sel = tile.cast %gate_1 : tensor<${rows}x${element}> -> tensor<${rows}xf32>
-    %x_win = tile.cast %gate_2 : tensor<${rows}x${element}> -> tensor<${rows}xf32>
-
-    // The gates as in combine.mlir.
-    %log2_e = arith.constant dense<1.44269504088896> : tensor<${rows}xf32>
-    %minus_log2_e = arith.constant dense<-1.44269504088896> : tensor<${rows}xf32>
-    %one_row = arith.constant dense<1.0> : tensor<${rows}xf32>
-    %g_cmp, %g_sel, %g_win = scf.if %gate_softmax -> (tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}xf32>) {
-      %x_max_2 = arith.maxnumf %x_cmp, %x_sel : tensor<${rows}xf32>
-      %x_max = arith.maxnumf %x_max_2, %x_win : tensor<${rows}xf32>
-      %cmp_below = arith.subf %x_cmp, %x_max : tensor<${rows}xf32>
-      %sel_below = arith.subf %x_sel, %x_max : tensor<${rows}xf32>
-      %win_below = arith.subf %x_win, %x_max : tensor<${rows}xf32>
-      %cmp_log2 = arith.mulf %cmp_below, %log2_e : tensor<${rows}xf32>
-      %sel_log2 = arith.mulf %sel_below, %log2_e : tensor<${rows}xf32>
-      %win_log2 = arith.mulf %win_below, %log2_e : tensor<${rows}xf32>
-      %e_cmp = math.exp2 %cmp_log2 : tensor<${rows}xf32>
-      %e_sel = math.exp2 %sel_log2 : tensor<${rows}xf32>
-      %e_win = math.exp2 %win_log2 : tensor<${rows}xf32>
-      %e_sum_2 = arith.addf %e_cmp, %e_sel : tensor<${rows}xf32>
-      %e_sum = arith.addf %e_sum_2, %e_win : tensor<${rows}xf32>
-      %softmax_cmp = arith.divf %e_cmp, %e_sum : tensor<${rows}xf32>
-      %softmax_sel = arith.divf %e_sel, %e_sum : tensor<${rows}xf32>
-      %softmax_win = arith.divf %e_win, %e_sum : tensor<${rows}xf32>
-      scf.yield %softmax_cmp, %softmax_sel, %softmax_win : tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}xf32>
-    } else {
-      %sigmoid_cmp, %sigmoid_sel, %sigmoid_win = scf.if %gate_sigmoid -> (tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}xf32>) {
-        %cmp_log2 = arith.mulf %x_cmp, %minus_log2_e : tensor<${rows}xf32>
-        %sel_log2 = arith.mulf %x_sel, %minus_log2_e : tensor<${rows}xf32>
-        %win_log2 = arith.mulf %x_win, %minus_log2_e : tensor<${rows}xf32>
-        %e_cmp = math.exp2 %cmp_log2 : tensor<${rows}xf32>
-        %e_sel = math.exp2 %sel_log2 : tensor<${rows}xf32>
-        %e_win = math.exp2 %win_log2 : tensor<${rows}xf32>
-        %cmp_past_one = arith.addf %one_row, %e_cmp : tensor<${rows}xf32>
-        %sel_past_one = arith.addf %one_row, %e_sel : tensor<${rows}xf32>
-        %win_past_one = arith.addf %one_row, %e_win : tensor<${rows}xf32>
-        %logistic_cmp = arith.divf %one_row, %cmp_past_one : tensor<${rows}xf32>
-        %logistic_sel = arith.divf %one_row, %sel_past_one : tensor<${rows}xf32>
-        %logistic_win = arith.divf %one_row, %win_past_one : tensor<${rows}xf32>
-        scf.yield %logistic_cmp, %logistic_sel, %logistic_win : tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}xf32>
-      } else {
-        scf.yield %x_cmp, %x_sel, %x_win : tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}xf32>
-      }
-      scf.yield %sigmoid_cmp, %sigmoid_sel, %sigmoid_win : tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}xf32>
-    }
+    //! part gates
 
     // The branch that each split belongs to.
     %split = tile.iota 1 : tensor<${rows}x${slots}xi32>
@@ -201,122 +156,14 @@ func.func @merge(
     %no_sum = tile.splat %zero_f : tensor<${rows}x${column_tile}xf32>
     %sum_all = scf.for %first_split = %zero to %past_win_split step %four
         iter_args(%sum = %no_sum) -> (tensor<${rows}x${column_tile}xf32>) : i32 {
-      %split_0 = arith.addi %first_split, %zero : i32
-      %is_split_0 = arith.cmpi slt, %split_0, %past_win_split : i32
-      %o_0 = tile.load %o_slots rows(%r) {
-        %is_member = arith.cmpi slt, %r, %members : i32
-        %exists = arith.andi %is_member, %is_split_0 : i1
-        %head = arith.addi %first_head, %r : i32
-        tile.at [%split_0, %row_time, %head] if %exists
-      } chunk(%chunk of %v_dim) : !tile.view<f32, 3> -> tensor<${rows}x${column_tile}xf32>
-      %lse_0 = tile.load %lse_split rows(%r) {
-        %is_member = arith.cmpi slt, %r, %members : i32
-        %exists = arith.andi %is_member, %is_split_0 : i1
-        %head = arith.addi %first_head, %r : i32
-        tile.at [%split_0, %row_time, %head] if %exists
-      } : !tile.view<f32, 3> -> tensor<${rows}xf32>
-      %split_1 = arith.addi %first_split, %one : i32
-      %is_split_1 = arith.cmpi slt, %split_1, %past_win_split : i32
-      %o_1 = tile.load %o_slots rows(%r) {
-        %is_member = arith.cmpi slt, %r, %members : i32
-        %exists = arith.andi %is_member, %is_split_1 : i1
-        %head = arith.addi %first_head, %r : i32
-        tile.at [%split_1, %row_time, %head] if %exists
-      } chunk(%chunk of %v_dim) : !tile.view<f32, 3> -> tensor<${rows}x${column_tile}xf32>
-      %lse_1 = tile.load %lse_split rows(%r) {
-        %is_member = arith.cmpi slt, %r, %members : i32
-        %exists = arith.andi %is_member, %is_split_1 : i1
-        %head = arith.addi %first_head, %r : i32
-        tile.at [%split_1, %row_time, %head] if %exists
-      } : !tile.view<f32, 3> -> tensor<${rows}xf32>
-      %split_2 = arith.addi %first_split, %two : i32
-      %is_split_2 = arith.cmpi slt, %split_2, %past_win_split : i32
-      %o_2 = tile.load %o_slots rows(%r) {
-        %is_member = arith.cmpi slt, %r, %members : i32
-        %exists = arith.andi %is_member, %is_split_2 : i1
-        %head = arith.addi %first_head, %r : i32
-        tile.at [%split_2, %row_time, %head] if %exists
-      } chunk(%chunk of %v_dim) : !tile.view<f32, 3> -> tensor<${rows}x${column_tile}xf32>
-      %lse_2 = tile.load %lse_split rows(%r) {
-        %is_member = arith.cmpi slt, %r, %members : i32
-        %exists = arith.andi %is_member, %is_split_2 : i1
-        %head = arith.addi %first_head, %r : i32
-        tile.at [%split_2, %row_time, %head] if %exists
-      } : !tile.view<f32, 3> -> tensor<${rows}xf32>
-      %split_3 = arith.addi %first_split, %three : i32
-      %is_split_3 = arith.cmpi slt, %split_3, %past_win_split : i32
-      %o_3 = tile.load %o_slots rows(%r) {
-        %is_member = arith.cmpi slt, %r, %members : i32
-        %exists = arith.andi %is_member, %is_split_3 : i1
-        %head = arith.addi %first_head, %r : i32
-        tile.at [%split_3, %row_time, %head] if %exists
-      } chunk(%chunk of %v_dim) : !tile.view<f32, 3> -> tensor<${rows}x${column_tile}xf32>
-      %lse_3 = tile.load %lse_split rows(%r) {
-        %is_member = arith.cmpi slt, %r, %members : i32
-        %exists = arith.andi %is_member, %is_split_3 : i1
-        %head = arith.addi %first_head, %r : i32
-        tile.at [%split_3, %row_time, %head] if %exists
-      } : !tile.view<f32, 3> -> tensor<${rows}xf32>
-      %of_cmp_0 = arith.cmpi slt, %split_0, %past_cmp_split : i32
-      %of_cmp_or_sel_0 = arith.cmpi slt, %split_0, %past_sel_split : i32
-      %is_row_0 = tile.splat %is_split_0 : tensor<${rows}xi1>
-      %cmp_row_0 = tile.splat %of_cmp_0 : tensor<${rows}xi1>
-      %cmp_or_sel_row_0 = tile.splat %of_cmp_or_sel_0 : tensor<${rows}xi1>
-      %m_sel_or_win_0 = arith.select %cmp_or_sel_row_0, %m_sel_finite, %m_win_finite : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %m_0 = arith.select %cmp_row_0, %m_cmp_finite, %m_sel_or_win_0 : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %gated_sel_or_win_0 = arith.select %cmp_or_sel_row_0, %gated_sel, %gated_win : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %gated_0 = arith.select %cmp_row_0, %gated_cmp, %gated_sel_or_win_0 : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %below_0 = arith.subf %lse_0, %m_0 : tensor<${rows}xf32>
-      %share_0 = math.exp2 %below_0 : tensor<${rows}xf32>
-      %gated_share_0 = arith.mulf %share_0, %gated_0 : tensor<${rows}xf32>
-      %weight_0 = arith.select %is_row_0, %gated_share_0, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %weight_wide_0 = tile.broadcast %weight_0 : tensor<${rows}xf32> -> tensor<${rows}x${column_tile}xf32>
-      %sum_0 = math.fma %weight_wide_0, %o_0, %sum : tensor<${rows}x${column_tile}xf32>
-      %of_cmp_1 = arith.cmpi slt, %split_1, %past_cmp_split : i32
-      %of_cmp_or_sel_1 = arith.cmpi slt, %split_1, %past_sel_split : i32
-      %is_row_1 = tile.splat %is_split_1 : tensor<${rows}xi1>
-      %cmp_row_1 = tile.splat %of_cmp_1 : tensor<${rows}xi1>
-      %cmp_or_sel_row_1 = tile.splat %of_cmp_or_sel_1 : tensor<${rows}xi1>
-      %m_sel_or_win_1 = arith.select %cmp_or_sel_row_1, %m_sel_finite, %m_win_finite : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %m_1 = arith.select %cmp_row_1, %m_cmp_finite, %m_sel_or_win_1 : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %gated_sel_or_win_1 = arith.select %cmp_or_sel_row_1, %gated_sel, %gated_win : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %gated_1 = arith.select %cmp_row_1, %gated_cmp, %gated_sel_or_win_1 : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %below_1 = arith.subf %lse_1, %m_1 : tensor<${rows}xf32>
-      %share_1 = math.exp2 %below_1 : tensor<${rows}xf32>
-      %gated_share_1 = arith.mulf %share_1, %gated_1 : tensor<${rows}xf32>
-      %weight_1 = arith.select %is_row_1, %gated_share_1, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %weight_wide_1 = tile.broadcast %weight_1 : tensor<${rows}xf32> -> tensor<${rows}x${column_tile}xf32>
-      %sum_1 = math.fma %weight_wide_1, %o_1, %sum_0 : tensor<${rows}x${column_tile}xf32>
-      %of_cmp_2 = arith.cmpi slt, %split_2, %past_cmp_split : i32
-      %of_cmp_or_sel_2 = arith.cmpi slt, %split_2, %past_sel_split : i32
-      %is_row_2 = tile.splat %is_split_2 : tensor<${rows}xi1>
-      %cmp_row_2 = tile.splat %of_cmp_2 : tensor<${rows}xi1>
-      %cmp_or_sel_row_2 = tile.splat %of_cmp_or_sel_2 : tensor<${rows}xi1>
-      %m_sel_or_win_2 = arith.select %cmp_or_sel_row_2, %m_sel_finite, %m_win_finite : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %m_2 = arith.select %cmp_row_2, %m_cmp_finite, %m_sel_or_win_2 : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %gated_sel_or_win_2 = arith.select %cmp_or_sel_row_2, %gated_sel, %gated_win : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %gated_2 = arith.select %cmp_row_2, %gated_cmp, %gated_sel_or_win_2 : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %below_2 = arith.subf %lse_2, %m_2 : tensor<${rows}xf32>
-      %share_2 = math.exp2 %below_2 : tensor<${rows}xf32>
-      %gated_share_2 = arith.mulf %share_2, %gated_2 : tensor<${rows}xf32>
-      %weight_2 = arith.select %is_row_2, %gated_share_2, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %weight_wide_2 = tile.broadcast %weight_2 : tensor<${rows}xf32> -> tensor<${rows}x${column_tile}xf32>
-      %sum_2 = math.fma %weight_wide_2, %o_2, %sum_1 : tensor<${rows}x${column_tile}xf32>
-      %of_cmp_3 = arith.cmpi slt, %split_3, %past_cmp_split : i32
-      %of_cmp_or_sel_3 = arith.cmpi slt, %split_3, %past_sel_split : i32
-      %is_row_3 = tile.splat %is_split_3 : tensor<${rows}xi1>
-      %cmp_row_3 = tile.splat %of_cmp_3 : tensor<${rows}xi1>
-      %cmp_or_sel_row_3 = tile.splat %of_cmp_or_sel_3 : tensor<${rows}xi1>
-      %m_sel_or_win_3 = arith.select %cmp_or_sel_row_3, %m_sel_finite, %m_win_finite : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %m_3 = arith.select %cmp_row_3, %m_cmp_finite, %m_sel_or_win_3 : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %gated_sel_or_win_3 = arith.select %cmp_or_sel_row_3, %gated_sel, %gated_win : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %gated_3 = arith.select %cmp_row_3, %gated_cmp, %gated_sel_or_win_3 : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %below_3 = arith.subf %lse_3, %m_3 : tensor<${rows}xf32>
-      %share_3 = math.exp2 %below_3 : tensor<${rows}xf32>
-      %gated_share_3 = arith.mulf %share_3, %gated_3 : tensor<${rows}xf32>
-      %weight_3 = arith.select %is_row_3, %gated_share_3, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %weight_wide_3 = tile.broadcast %weight_3 : tensor<${rows}xf32> -> tensor<${rows}x${column_tile}xf32>
-      %sum_3 = math.fma %weight_wide_3, %o_3, %sum_2 : tensor<${rows}x${column_tile}xf32>
+      //! part merge_load n=0 offset=zero
+      //! part merge_load n=1 offset=one
+      //! part merge_load n=2 offset=two
+      //! part merge_load n=3 offset=three
+      //! part merge_add n=0 before=sum
+      //! part merge_add n=1 before=sum_0
+      //! part merge_add n=2 before=sum_1
+      //! part merge_add n=3 before=sum_2
       scf.yield %sum_3 : tensor<${rows}x${column_tile}xf32>
     }
     %result = tile.cast %sum_all : tensor<${rows}x${column_tile}xf32> -> tensor<${rows}x${column_tile}x${element}>

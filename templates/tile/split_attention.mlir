@@ -151,13 +151,7 @@ func.func @split_attention(
     %past_share = arith.addi %first_step, %share : i32
     %past_step = arith.minsi %past_share, %all_steps : i32
 
-    %scale_row = tile.splat %scale_log2 : tensor<${rows}xf32>
-    %scale = tile.splat %scale_log2 : tensor<${rows}x${key_tile}xf32>
-    %minus_inf_row = tile.splat %minus_inf : tensor<${rows}xf32>
-    %zero_row = tile.splat %zero_f : tensor<${rows}xf32>
-    %one_row = tile.splat %one_f : tensor<${rows}xf32>
-    %no_scores = tile.splat %zero_f : tensor<${rows}x${key_tile}xf32>
-    %no_output = tile.splat %zero_f : tensor<${rows}x${v_pad}xf32>
+    //! part softmax_begin
 
     %q_tile = tile.load %q rows(%r) {
       %exists = arith.cmpi slt, %r, %members : i32
@@ -196,55 +190,15 @@ func.func @split_attention(
       }
       %keys = arith.minsi %left, %key_tile : i32
 
-      %k_tile = tile.load %keys_view rows(%r) {
-        %exists = arith.cmpi slt, %r, %keys : i32
-        %index = arith.addi %first_key, %r : i32
-        %key_time = arith.addi %k_begin, %index : i32
-        tile.at [%k_entry, %key_time, %kv_head] if %exists
-      } columns(${qk_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${qk_pad}x${element}>
-      %v_tile = tile.load %values_view rows(%r) {
-        %exists = arith.cmpi slt, %r, %keys : i32
-        %index = arith.addi %first_key, %r : i32
-        %key_time = arith.addi %k_begin, %index : i32
-        tile.at [%k_entry, %key_time, %kv_head] if %exists
-      } columns(${v_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${v_pad}x${element}>
+      //! part key_rows tile=k_tile view=keys_view columns=${qk_dim} padded=${qk_pad} page=${key_page}
+      //! part key_rows tile=v_tile view=values_view columns=${v_dim} padded=${v_pad} page=${key_page}
 
       // Rows of the tile that hold no key are zero. Their weights are 0.
-      %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${rows}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${rows}x${key_tile}xf32>
-      %is_partial = arith.cmpi slt, %keys, %key_tile : i32
-      %s = scf.if %is_partial -> (tensor<${rows}x${key_tile}xf32>) {
-        %column = tile.iota 1 : tensor<${rows}x${key_tile}xi32>
-        %keys_wide = tile.splat %keys : tensor<${rows}x${key_tile}xi32>
-        %is_key = arith.cmpi slt, %column, %keys_wide : tensor<${rows}x${key_tile}xi32>
-        %minus_inf_tile = tile.splat %minus_inf : tensor<${rows}x${key_tile}xf32>
-        %s_keys = arith.select %is_key, %s_all, %minus_inf_tile : tensor<${rows}x${key_tile}xi1>, tensor<${rows}x${key_tile}xf32>
-        scf.yield %s_keys : tensor<${rows}x${key_tile}xf32>
-      } else {
-        scf.yield %s_all : tensor<${rows}x${key_tile}xf32>
-      }
+      //! part masked_scores
 
       // A row whose scores so far are all -inf has the maximum -inf. Its weights are taken against 0 instead, and are
       // 0.
-      %s_max = tile.reduce max %s : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}xf32>
-      %m_next = arith.maxnumf %m, %s_max : tensor<${rows}xf32>
-      %m_empty = arith.cmpf oeq, %m_next, %minus_inf_row : tensor<${rows}xf32>
-      %m_finite = arith.select %m_empty, %zero_row, %m_next : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %m_scaled = arith.mulf %m_finite, %scale_row : tensor<${rows}xf32>
-      %m_minus = arith.negf %m_scaled : tensor<${rows}xf32>
-      // The decay is computed from the difference of the maxima. If the maximum does not change, the decay is exactly
-      // 1, and earlier weights keep all their bits however many tiles follow.
-      %m_below = arith.subf %m, %m_finite : tensor<${rows}xf32>
-      %decay_log2 = arith.mulf %m_below, %scale_row : tensor<${rows}xf32>
-      %decay = math.exp2 %decay_log2 : tensor<${rows}xf32>
-      %m_wide = tile.broadcast %m_minus : tensor<${rows}xf32> -> tensor<${rows}x${key_tile}xf32>
-      %p_log2 = math.fma %s, %scale, %m_wide : tensor<${rows}x${key_tile}xf32>
-      %p = math.exp2 %p_log2 : tensor<${rows}x${key_tile}xf32>
-      %p_sum = tile.reduce add %p : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}xf32>
-      %l_next = math.fma %l, %decay, %p_sum : tensor<${rows}xf32>
-
-      %decay_wide = tile.broadcast %decay : tensor<${rows}xf32> -> tensor<${rows}x${v_pad}xf32>
-      %o_decayed = arith.mulf %o, %decay_wide : tensor<${rows}x${v_pad}xf32>
-      %p_rounded = tile.cast %p : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}x${key_tile}x${mma_element}>
+      //! part softmax_step
       %o_next = tile.dot %p_rounded, %v_tile, %o_decayed : tensor<${rows}x${key_tile}x${mma_element}>, tensor<${key_tile}x${v_pad}x${element}> -> tensor<${rows}x${v_pad}xf32>
       %read_next = arith.addi %read, %keys : i32
       scf.yield %m_next, %l_next, %o_next, %read_next : tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}x${v_pad}xf32>, i32
@@ -252,11 +206,7 @@ func.func @split_attention(
 
     // A split without weight has the result 0 and the log-sum-exp -inf.
     %slot_of_split = arith.addi %first_split, %split : i32
-    %l_zero = arith.cmpf oeq, %l_all, %zero_row : tensor<${rows}xf32>
-    %l_inverse = arith.divf %one_row, %l_all : tensor<${rows}xf32>
-    %normalizer = arith.select %l_zero, %zero_row, %l_inverse : tensor<${rows}xi1>, tensor<${rows}xf32>
-    %normalizer_wide = tile.broadcast %normalizer : tensor<${rows}xf32> -> tensor<${rows}x${v_pad}xf32>
-    %result = arith.mulf %o_all, %normalizer_wide : tensor<${rows}x${v_pad}xf32>
+    //! part softmax_end
     tile.store %result, %o_split rows(%r) {
       %exists = arith.cmpi slt, %r, %members : i32
       %head = arith.addi %first_head, %r : i32

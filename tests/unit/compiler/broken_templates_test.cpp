@@ -81,6 +81,22 @@ TEST_F(BrokenTemplates, MlirFaultsNameTheTemplatesLine) {
   }
 }
 
+TEST_F(BrokenTemplates, MlirFaultsOfAPartNameThePartsLine) {
+  folder.replace("tile/part/softmax_step.mlir", "%m_next = arith.maxnumf %m, %s_max",
+                 "%m_next = arith.maxnumf %m, %gone");
+  const Status status = error();
+  EXPECT_EQ(status.code(), ErrorCode::kCompileFailed) << status.toString();
+  EXPECT_EQ(status.error().value, "tile/part/softmax_step.mlir:4") << status.toString();
+}
+
+TEST_F(BrokenTemplates, APartThatIsMissingIsNamed) {
+  folder.remove("tile/part/softmax_step.mlir");
+  const Status status = error();
+  EXPECT_EQ(status.code(), ErrorCode::kCompileFailed) << status.toString();
+  EXPECT_EQ(status.error().value.substr(0, 20), "tile/attention.mlir:") << status.toString();
+  EXPECT_EQ(status.error().rule, "there is no part 'tile/part/softmax_step.mlir'");
+}
+
 TEST_F(BrokenTemplates, TooMuchSharedMemoryNamesBothNumbers) {
   // Without the header's own rules the passes meet the limit.
   std::string text = folder.read(kTile), kept;
@@ -123,7 +139,7 @@ TEST_F(BrokenTemplates, ChangingOneOperationChangesCpuAndCuda) {
   std::string cpuBefore = emit("cpu", NSA_COMPILER_STAGE_LLVM);
   std::string cudaBefore = emit("sm_80", NSA_COMPILER_STAGE_CUDA);
   std::string binaryBefore = emit("cpu", NSA_COMPILER_STAGE_BINARY);
-  folder.replace(kTile, "arith.maxnumf", "arith.minnumf");
+  folder.replace("tile/part/softmax_step.mlir", "arith.maxnumf", "arith.minnumf");
   EXPECT_NE(emit("cpu", NSA_COMPILER_STAGE_LLVM), cpuBefore);
   EXPECT_NE(emit("sm_80", NSA_COMPILER_STAGE_CUDA), cudaBefore);
   EXPECT_NE(emit("cpu", NSA_COMPILER_STAGE_BINARY), binaryBefore);

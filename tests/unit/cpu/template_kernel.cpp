@@ -36,9 +36,9 @@ void TemplateKernel::compile(const std::string &file, Operator op, const Pairs &
   auto candidates = enumerateCandidates(header, values, pinned, (*target)->limits());
   ASSERT_TRUE(candidates) << candidates.status().toString();
   candidate = candidates->front();
-  auto rendered = renderTemplate(text, file, candidate.values);
+  auto rendered = renderTemplate(text, file, candidate.values, TemplateFiles::embedded().finder());
   ASSERT_TRUE(rendered) << rendered.status().toString();
-  kernel = std::make_unique<TileKernel>(*rendered, features);
+  kernel = std::make_unique<TileKernel>(rendered->text, features);
 }
 
 std::vector<std::array<int32_t, 3>> TemplateKernel::programs(const std::map<std::string, int64_t> &sizes) const {

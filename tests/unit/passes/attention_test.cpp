@@ -84,13 +84,14 @@ protected:
 
   // The program after the target's pipeline; null after a test failure.
   mlir::OwningOpRef<mlir::ModuleOp> schedule(const Case &c, const TemplateCandidate &candidate) {
-    Result<std::string> text = renderTemplate(TemplateFiles::embedded().find(kFile)->text, kFile, candidate.values);
+    const TemplateFiles &files = TemplateFiles::embedded();
+    Result<RenderedTemplate> text = renderTemplate(files.find(kFile)->text, kFile, candidate.values, files.finder());
     if (!text) {
       ADD_FAILURE() << text.status().toString();
       return {};
     }
     std::string diagnostics;
-    auto module = tile::parseTileProgram(*text, kFile, context, diagnostics);
+    auto module = tile::parseTileProgram(text->text, kFile, context, diagnostics);
     if (!module) {
       ADD_FAILURE() << c << " " << candidate.configText << "\n" << diagnostics;
       return {};

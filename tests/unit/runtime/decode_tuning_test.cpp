@@ -146,8 +146,7 @@ TEST_F(DecodeTuning, AKernelThatSpoilsTheCallIsRejected) {
   replaceOnce(wrong, "@merge(", "@forgetful(");
   replaceOnce(wrong, "//! cost    ", "//! cost    1 + "); // the operator's own comes first
   // A split is added to itself in place of the sum.
-  replaceOnce(wrong,
-              "%sum_0 = math.fma %weight_wide_0, %o_0, %sum :", "%sum_0 = math.fma %weight_wide_0, %o_0, %o_0 :");
+  replaceOnce(wrong, "//! part merge_add n=0 before=sum", "//! part merge_add n=0 before=o_0");
   templates.write("tile/forgetful.mlir", wrong);
   options.templateDir = templates.path();
   options.tuneBudgetSeconds = 5; // which it does not use up, but on a busy machine
