@@ -1,15 +1,14 @@
 #include "cache/database/database_file.h"
 
 #include "cache/database/directories.h"
-#include "cache/database/lock_probe.h"
 #include "cache/database/schema.h"
-#include "cache/database/trust.h"
 #include "cache/database/unfinished_write.h"
 
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <random>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -29,6 +28,9 @@ constexpr int kMostReplacingTries = 30;
 constexpr std::chrono::milliseconds kReplacingPause{10};
 // A lock that lasts longer may be none: before the long wait for it, locks are tried out.
 constexpr std::chrono::milliseconds kShortLock{500};
+// A lock service that has just begun to answer refuses some of the first.
+constexpr int kProbeTries = 3;
+constexpr std::chrono::milliseconds kProbePause{50};
 
 DatabaseFile openInMemory(std::string warning) {
   DatabaseFile file;
@@ -108,6 +110,31 @@ FileVerdict tryImmutable(const fs::path &path, Clock::time_point end, DatabaseFi
   if (!connection)
     return verdictOf(code);
   return adopt(path, std::move(connection), false, Journal::kRollback, end, file);
+}
+
+// Returns whether the file system supports file locks at all. A file system without a lock service may report that
+// another process has locked the file (ENOLCK becomes SQLITE_BUSY), and a caller would wait in vain for that process.
+// So a new file with a random name in the folder of `path` is locked several times: no other process can have locked
+// this file. canLockBeside takes a fraction of a second.
+bool canLockBeside(const fs::path &path) {
+  std::random_device device;
+  const std::string probe = path.string() + ".locks-" + std::to_string(uint64_t{device()} << 32 | device());
+  int code;
+  Connection connection = Connection::open(probe, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code);
+  if (!connection)
+    return true;           // nothing can be made here: that says nothing of locks
+  ::unlink(probe.c_str()); // it serves as well without a name, and no death leaves it behind
+  connection.execute("PRAGMA journal_mode = MEMORY");
+  for (int tries = 0; tries < kProbeTries; ++tries) {
+    if (tries > 0)
+      std::this_thread::sleep_for(kProbePause);
+    code = connection.execute("BEGIN EXCLUSIVE");
+    if (code == SQLITE_OK)
+      connection.execute("ROLLBACK");
+    if ((code & 0xff) != SQLITE_BUSY && !isLackOfLocks(code))
+      return true;
+  }
+  return false;
 }
 
 // Serialises the processes that find one file damaged: a lock on its directory, so that no file is left over. Every

@@ -1,5 +1,7 @@
 #include "cache/database/directories.h"
 
+#include "runtime/base/trust.h"
+
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -45,6 +47,14 @@ std::string whyNotMade(const fs::path &directory) {
     return "";
   const int error = S_ISDIR(status.st_mode) ? errno : ENOTDIR;
   return "nothing can be made in " + inQuotes(directory) + ": " + std::generic_category().message(error);
+}
+
+std::string whyDatabaseNotTrusted(const fs::path &path) {
+  std::string reason = whyNotTrusted(path.string());
+  for (const char *ending : {"-wal", "-shm", "-journal"})
+    if (reason.empty())
+      reason = whyFileNotTrusted(path.string() + ending);
+  return reason;
 }
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// Creates the folder of a store's database file if the folder is missing, and tells what this process may do with files
-// and folders.
+// Creates the folder of a store's database file if the folder is missing, tells what this process may do with files and
+// folders, and tells whether other users could have written a database file or a pack.
 // Thread-safety: directories.h has only pure functions of the file system.
 #pragma once
 
@@ -20,5 +20,9 @@ std::string whyNotMade(const std::filesystem::path &directory);
 // access(2), because access(2) checks the rights of the process's real user. If mayAccess returns false, errno says
 // why.
 bool mayAccess(const std::filesystem::path &path, int mode);
+
+// Applies whyNotTrusted (runtime/base/trust.h) to the file and to its journal and log files: sqlite replays a log that
+// it finds, even a log that another user made.
+std::string whyDatabaseNotTrusted(const std::filesystem::path &path);
 
 } // namespace nsa

@@ -33,22 +33,10 @@ void prepare() {
   (void)ready;
 }
 
-int digitOf(char c) {
-  if (c >= '0' && c <= '9')
-    return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
+// sodium_hex2bin takes capital digits too, which no key file has.
 bool parseHex(std::string_view digits, Bytes32 &bytes) {
-  if (digits.size() != 2 * bytes.size())
-    return false;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const int high = digitOf(digits[2 * i]), low = digitOf(digits[2 * i + 1]);
-    if (high < 0 || low < 0)
-      return false;
-    bytes[i] = static_cast<std::byte>(16 * high + low);
-  }
-  return true;
+  return digits.size() == 2 * bytes.size() && digits.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
+         sodium_hex2bin(writable(bytes), bytes.size(), digits.data(), digits.size(), nullptr, nullptr, nullptr) == 0;
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -1,8 +1,8 @@
 #include "cache/pack/pack_file.h"
 
+#include "cache/database/directories.h"
 #include "cache/database/fork_fence.h"
 #include "cache/database/schema.h"
-#include "cache/database/trust.h"
 #include "cache/pack/pack_digest.h"
 
 #include <algorithm>

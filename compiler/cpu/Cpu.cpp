@@ -18,8 +18,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <chrono>
-
 namespace nsa::cpu {
 
 #define GEN_PASS_REGISTRATION
@@ -29,8 +27,6 @@ void registerCpuPasses() { registerEachCpuPasses(); }
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // The module is verified after every pass if assertions are on. nsa-opt and its tests always verify. A program is
 // verified when it is parsed.
 #ifdef NDEBUG
@@ -38,20 +34,6 @@ constexpr bool kVerifies = false;
 #else
 constexpr bool kVerifies = true;
 #endif
-
-// Milliseconds since the last call.
-class Stopwatch {
-public:
-  double lap() {
-    const Clock::time_point now = Clock::now();
-    const double milliseconds = std::chrono::duration<double, std::milli>(now - last).count();
-    last = now;
-    return milliseconds;
-  }
-
-private:
-  Clock::time_point last = Clock::now();
-};
 
 Status runPasses(mlir::ModuleOp module, mlir::PassManager &passes) {
   tile::DiagnosticText diagnostics(*module.getContext());
@@ -70,7 +52,7 @@ std::string print(mlir::ModuleOp module) {
 
 } // namespace
 
-Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options) {
+Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options, Timings &timings) {
   CpuKernel kernel;
   kernel.features = options.features.empty() ? std::string(hostCpuFeatures()) : options.features;
   auto lanes = cpuVectorLanes(kernel.features);
@@ -82,7 +64,6 @@ Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options
                          "a tile program is one func.func; the module has another number of them");
   kernel.entry = (*functions.begin()).getName().str();
 
-  Stopwatch watch;
   mlir::PassManager lower(module.getContext());
   tile::buildCpuPipeline(lower);
   lower.nest<mlir::func::FuncOp>().addPass(createLowerToCpu({*lanes}));
@@ -91,15 +72,15 @@ Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options
   mlir::func::FuncOp function = *module.getOps<mlir::func::FuncOp>().begin();
   kernel.scratchBytes = function->getAttrOfType<mlir::IntegerAttr>(tile::kScratchBytesAttr).getInt();
   if (options.stage == CpuStage::kScheduled) {
-    kernel.timings.passes = watch.lap();
-    kernel.scheduledText = print(module);
+    timings.lap("passes");
+    kernel.text = print(module);
     return kernel;
   }
   function->removeAttr(tile::kScratchBytesAttr);
   mlir::PassManager convert(module.getContext());
   convert.addPass(createConvertToLlvm());
   NSA_RETURN_IF_ERROR(runPasses(module, convert));
-  kernel.timings.passes = watch.lap();
+  timings.lap("passes");
 
   auto codegen = CpuCodegen::make(kernel.features);
   if (!codegen)
@@ -108,11 +89,11 @@ Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options
   auto translated = codegen->translate(module, context);
   if (!translated)
     return translated.status();
-  kernel.timings.translate = watch.lap();
+  timings.lap("translate");
   codegen->optimize(**translated);
-  kernel.timings.optimize = watch.lap();
+  timings.lap("optimize");
   if (options.stage == CpuStage::kLlvm) {
-    kernel.llvmText = printLlvm(**translated);
+    kernel.text = printLlvm(**translated);
     return kernel;
   }
   auto object = codegen->emitObject(**translated);
@@ -123,7 +104,7 @@ Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options
     return image.status();
   kernel.image = std::move(image->bytes);
   kernel.entryOffset = image->entryOffset;
-  kernel.timings.codegen = watch.lap();
+  timings.lap("codegen");
   return kernel;
 }
 

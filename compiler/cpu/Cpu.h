@@ -3,6 +3,7 @@
 // Thread-safety: distinct MLIRContexts may be used from distinct threads.
 #pragma once
 
+#include "compiler/driver/Timings.h"
 #include "runtime/base/status.h"
 
 #include <cstdint>
@@ -23,27 +24,17 @@ struct CpuOptions {
   CpuStage stage = CpuStage::kImage;
 };
 
-// The time of each step of a compile for the CPU, in milliseconds.
-struct CpuTimings {
-  double passes = 0; // tile program -> LLVM dialect
-  double translate = 0;
-  double optimize = 0;
-  double codegen = 0; // object and image
-};
-
 struct CpuKernel {
-  std::string features;      // the feature level of the code; it is part of the device key
-  std::string entry;         // the function's name
-  std::string scheduledText; // stage kScheduled only: loops of vectors
-  std::string llvmText;      // stage kLlvm only: optimised LLVM IR
+  std::string features; // the feature level of the code; it is part of the device key
+  std::string entry;    // the function's name
+  std::string text;     // stage kScheduled: loops of vectors; stage kLlvm: optimised LLVM IR
   std::vector<uint8_t> image;
   int64_t entryOffset = 0;  // a multiple of 64; the image must be mapped at a multiple of 64 too
   int64_t scratchBytes = 0; // per worker, aligned to 64
-  CpuTimings timings;
 };
 
 // `module` holds one parsed tile program, which is lowered in place. The error of a failed compile contains the
 // diagnostics of the MLIR context.
-Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options);
+Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options, Timings &timings);
 
 } // namespace nsa::cpu

@@ -185,18 +185,14 @@ private:
     options.stage = compile.stage == NSA_COMPILER_STAGE_SCHEDULED ? cpu::CpuStage::kScheduled
                     : compile.stage == NSA_COMPILER_STAGE_LLVM    ? cpu::CpuStage::kLlvm
                                                                   : cpu::CpuStage::kImage;
-    Result<cpu::CpuKernel> kernel = cpu::compileForCpu(module, options);
+    Result<cpu::CpuKernel> kernel = cpu::compileForCpu(module, options, timings);
     if (!kernel) {
       ErrorInfo info = kernel.status().error();
       info.message = compile.file + ": " +
                      (info.message.empty() ? info.field + " " + info.value + ": " + info.rule : info.message);
       return Status(std::move(info));
     }
-    timings.add("passes", kernel->timings.passes);
-    timings.add("translate", kernel->timings.translate);
-    timings.add("optimize", kernel->timings.optimize);
-    timings.add("codegen", kernel->timings.codegen);
-    result.text = std::move(compile.stage == NSA_COMPILER_STAGE_LLVM ? kernel->llvmText : kernel->scheduledText);
+    result.text = std::move(kernel->text);
     result.image = std::move(kernel->image);
     result.entryOffset = kernel->entryOffset;
     result.scratchBytes = kernel->scratchBytes;

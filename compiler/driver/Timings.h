@@ -12,15 +12,12 @@ class Timings {
 public:
   // Adds the time since the previous call of lap(), or since construction, to the time of `step`.
   void lap(const char *step) {
-    Clock::time_point now = Clock::now();
-    add(step, std::chrono::duration<double, std::milli>(now - last).count());
-    last = now;
-  }
-  // Adds a time that the caller measured to the time of `step`.
-  void add(const char *step, double milliseconds) {
+    const Clock::time_point now = Clock::now();
+    const double milliseconds = std::chrono::duration<double, std::milli>(now - last).count();
     char entry[64];
     snprintf(entry, sizeof entry, "%s%s=%.3f", report.empty() ? "" : " ", step, milliseconds);
     report += entry;
+    last = now;
   }
   // "render=0.100 passes=3.012 ..."
   const std::string &text() const { return report; }

@@ -38,9 +38,10 @@ Result<const Driver *> Driver::open(const char *file) {
     return unavailable(std::string(file) + " is not a CUDA driver (it has no cuDriverGetVersion)");
   auto driver = std::make_unique<Driver>();
   DriverResult result = getVersion(&driver->driverVersion);
+  const Status stub =
+      unavailable(std::string(file) + " is the CUDA toolkit's stub, which only serves linking; there is no driver");
   if (result == kErrorStubLibrary)
-    return unavailable(std::string(file) +
-                       " is the CUDA toolkit's stub, which only serves linking; there is no driver");
+    return stub;
   if (result != kSuccess)
     return unavailable("the CUDA driver does not say its version (error " + std::to_string(result) + ")");
   if (driver->driverVersion < kOldestDriver)
@@ -62,16 +63,14 @@ Result<const Driver *> Driver::open(const char *file) {
   for (const auto &entry : entries) {
     result = getProcAddress(entry.name, entry.address, kOldestDriver, 0, nullptr);
     if (result == kErrorStubLibrary)
-      return unavailable(std::string(file) +
-                         " is the CUDA toolkit's stub, which only serves linking; there is no driver");
+      return stub;
     if (result != kSuccess || !*entry.address)
       return unavailable("the CUDA driver " + versionText(driver->driverVersion) + " lacks " + entry.name);
   }
 
   result = driver->init(0);
   if (result == kErrorStubLibrary)
-    return unavailable(std::string(file) +
-                       " is the CUDA toolkit's stub, which only serves linking; there is no driver");
+    return stub;
   if (result == kErrorNoDevice)
     return unavailable("the CUDA driver finds no GPU",
                        "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use device \"cpu\"");

@@ -40,34 +40,11 @@ NSA_DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" : 
 // Loads a box from global to shared memory. The destination of a load must be a multiple of 128 bytes. If the tensor
 // map has a swizzle, the destination must also be a multiple of eight times the width of the swizzle (an atom,
 // descriptor.cuh).
-NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
-      :
-      : "r"(destination), "l"(&map), "r"(barrier), "r"(x), "r"(y)
-      : "memory");
-}
-NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y, int32 z) {
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
-      "[%2];"
-      :
-      : "r"(destination), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z)
-      : "memory");
-}
 NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y, int32 z, int32 w) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
                "[%1, {%3, %4, %5, %6}], [%2];"
                :
                : "r"(destination), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
-               : "memory");
-}
-NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y, int32 z, int32 w,
-                         int32 v) {
-  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
-               "[%1, {%3, %4, %5, %6, %7}], [%2];"
-               :
-               : "r"(destination), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
                : "memory");
 }
 
@@ -89,21 +66,6 @@ NSA_DEVICE void tma_prefetch(const TensorMap &map, int32 x, int32 y, int32 z, in
   asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];"
                :
                : "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w)
-               : "memory");
-}
-
-// tma_store copies a box from shared to global memory. tma_reduce_add adds the elements of a box in shared memory to
-// the elements of the tensor in global memory.
-NSA_DEVICE void tma_store(const TensorMap &map, uint32 source, int32 x, int32 y, int32 z, int32 w) {
-  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
-               :
-               : "l"(&map), "r"(source), "r"(x), "r"(y), "r"(z), "r"(w)
-               : "memory");
-}
-NSA_DEVICE void tma_reduce_add(const TensorMap &map, uint32 source, int32 x, int32 y, int32 z, int32 w) {
-  asm volatile("cp.reduce.async.bulk.tensor.4d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
-               :
-               : "l"(&map), "r"(source), "r"(x), "r"(y), "r"(z), "r"(w)
                : "memory");
 }
 

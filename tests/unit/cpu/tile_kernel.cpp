@@ -18,7 +18,8 @@ Result<cpu::CpuKernel> compile(const std::string &text, const std::string &featu
     return Status::error(ErrorCode::kInvalidArgument, "the test's program does not parse: " + diagnostics);
   cpu::CpuOptions options;
   options.features = features;
-  return cpu::compileForCpu(*module, options);
+  Timings timings;
+  return cpu::compileForCpu(*module, options, timings);
 }
 
 } // namespace
