@@ -15,6 +15,17 @@ namespace {
 
 bool isSmallFloat(Type type) { return type.isBF16() || type.isF16(); }
 
+bool isF64(Type type) { return getElementTypeOrSelf(type).isF64(); }
+
+// Whether an operation has a lowering for f64, where an operand or its result is f64. A 16-bit float is carried as f32,
+// so a conversion between it and f64 would round twice.
+bool isLoweredForF64(Operation &op) {
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+    return !isSmallFloat(op.getOperand(0).getType()) && !isSmallFloat(op.getResult(0).getType());
+  return !isa<math::MathDialect>(op.getDialect()) ||
+         isa<math::Exp2Op, math::FmaOp, math::AbsFOp, math::RoundEvenOp>(op);
+}
+
 } // namespace
 
 Type ElementCloner::convert(Type type) const {
@@ -53,10 +64,11 @@ LogicalResult ElementCloner::clone(Operation &op, IRMapping &mapping) {
     return op.emitOpError("cannot be lowered to the CPU");
   Value result = op.getResult(0);
   const bool hasIndex = llvm::any_of(op.getOperandTypes(), llvm::IsaPred<IndexType>) || result.getType().isIndex();
-  const bool hasWide =
-      result.getType().isF64() || llvm::any_of(op.getOperandTypes(), [](Type type) { return type.isF64(); });
-  if (hasWide || (hasIndex && shape == Shape::kVector))
-    return op.emitOpError("cannot be lowered to the CPU: elements are i1, i32, i64, bf16, f16 or f32");
+  if (hasIndex && shape == Shape::kVector)
+    return op.emitOpError("cannot be lowered to the CPU: elements are i1, i32, i64, bf16, f16, f32 or f64");
+  const bool hasF64 = isF64(result.getType()) || llvm::any_of(op.getOperandTypes(), isF64);
+  if (hasF64 && !isLoweredForF64(op))
+    return op.emitOpError("cannot be lowered to the CPU for f64");
 
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     Type type = convert(constant.getType());
@@ -72,7 +84,7 @@ LogicalResult ElementCloner::clone(Operation &op, IRMapping &mapping) {
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())
     operands.push_back(lookup(operand, mapping));
-  if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op) && !hasF64) {
     mapping.map(result, roundTo(operands[0], result.getType()));
     return success();
   }

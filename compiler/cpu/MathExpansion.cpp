@@ -1,7 +1,9 @@
 #include "compiler/cpu/MathExpansion.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace nsa::cpu {
 
@@ -34,26 +36,35 @@ Value horner(CpuBuilder &b, Value x, ArrayRef<double> highestFirst) {
 
 Value expandExp2(CpuBuilder &b, Value x) {
   Type type = x.getType();
-  Type bits = likeWith(type, b.getI32Type());
+  const bool isDouble = getElementTypeOrSelf(type).isF64();
+  Type bits = likeWith(type, isDouble ? Type(b.getI64Type()) : b.getI32Type());
+  const double most = isDouble ? 1024.0 : 128.0, least = isDouble ? -1022.0 : -126.0;
   // Each select is written so that it becomes one vmaxps or vminps. These return their second operand for NaN.
-  Value upper = b.real(type, 128.0);
-  Value clamped = select(b, compare(b, arith::CmpFPredicate::OGT, x, 128.0), upper, x);
-  // Adding 1.5 * 2^23 rounds to the nearest integer, ties to even, and leaves the integer in the low bits of the sum.
-  Value magic = b.real(type, 12582912.0);
+  Value upper = b.real(type, most);
+  Value clamped = select(b, compare(b, arith::CmpFPredicate::OGT, x, most), upper, x);
+  // Adding 1.5 * 2^23 (f64: 1.5 * 2^52) rounds to the nearest integer, ties to even, and leaves the integer in the low
+  // bits of the sum.
+  Value magic = b.real(type, isDouble ? 0x1.8p52 : 0x1.8p23);
   Value shifted = arith::AddFOp::create(b, clamped, magic);
   Value rounded = arith::SubFOp::create(b, shifted, magic);
   Value fraction = arith::SubFOp::create(b, clamped, rounded); // in [-1/2, 1/2], exact
   // (2^f - 1) / f interpolated at the Chebyshev nodes of degree 5; relative error of the result below 1e-8.
   static constexpr double kCoefficients[] = {
       1.5453162945e-04, 1.3390863365e-03, 9.6180825573e-03, 5.5503571142e-02, 2.4022650761e-01, 6.9314718803e-01, 1.0};
-  Value power = horner(b, fraction, kCoefficients);
-  // An integer addition to the exponent multiplies by 2^n. With n = 128 and a power below 1 the result is still finite,
-  // which is right.
-  Value exponent = arith::ShLIOp::create(b, LLVM::BitcastOp::create(b, bits, shifted), b.integer(bits, 23));
+  // The Taylor series of degree 13; its first term that is left out is below 1e-17.
+  std::array<double, 14> series = {};
+  double term = 1;
+  for (size_t i = 0; i < series.size(); ++i, term *= std::numbers::ln2 / static_cast<double>(i))
+    series[series.size() - 1 - i] = term;
+  Value power = isDouble ? horner(b, fraction, series) : horner(b, fraction, kCoefficients);
+  // An integer addition to the exponent multiplies by 2^n. With the greatest n and a power below 1 the result is still
+  // finite, which is right.
+  Value exponent =
+      arith::ShLIOp::create(b, LLVM::BitcastOp::create(b, bits, shifted), b.integer(bits, isDouble ? 52 : 23));
   Value sum = arith::AddIOp::create(b, LLVM::BitcastOp::create(b, bits, power), exponent);
   Value result = LLVM::BitcastOp::create(b, type, sum);
   Value zeroOrNan = select(b, compare(b, arith::CmpFPredicate::OLT, x, 0.0), b.real(type, 0.0), x);
-  return select(b, compare(b, arith::CmpFPredicate::OGE, x, -126.0), result, zeroOrNan);
+  return select(b, compare(b, arith::CmpFPredicate::OGE, x, least), result, zeroOrNan);
 }
 
 Value expandLog2(CpuBuilder &b, Value x) {

@@ -24,6 +24,8 @@ StringRef cudaType(Type type) {
     return "int64";
   if (type.isF32())
     return "float";
+  if (type.isF64())
+    return "double";
   if (type.isBF16())
     return "bf16";
   if (type.isF16())
@@ -82,19 +84,19 @@ static CudaExpression asUnsigned(const CudaExpression &a, Type type) {
 // Constants
 //===----------------------------------------------------------------------===//
 
-static CudaExpression floatConstant(const APFloat &value) {
+static CudaExpression floatConstant(const APFloat &value, bool isDouble = false) {
   bool negative = value.isNegative();
   Precedence precedence = negative ? Precedence::kUnary : Precedence::kPrimary;
   if (value.isNaN())
     return {"not_a_number()"};
   if (value.isInfinity())
     return {negative ? "-infinity()" : "infinity()", precedence};
-  // Nine digits distinguish all floats.
+  // Nine digits distinguish all floats, and 17 digits all doubles.
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.9g", value.convertToDouble());
+  llvm::raw_string_ostream(text) << llvm::format(isDouble ? "%.17g" : "%.9g", value.convertToDouble());
   if (text.find_first_of(".e") == std::string::npos)
     text += ".0";
-  return {text + "f", precedence};
+  return {text + (isDouble ? "" : "f"), precedence};
 }
 
 std::optional<CudaExpression> cudaConstant(Attribute value) {
@@ -113,6 +115,8 @@ std::optional<CudaExpression> cudaConstant(Attribute value) {
   }
   if (auto number = dyn_cast<FloatAttr>(value)) {
     APFloat wide = number.getValue();
+    if (number.getType().isF64())
+      return floatConstant(wide, /*isDouble=*/true);
     bool lost;
     wide.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &lost);
     if (number.getType().isF32())
@@ -233,7 +237,18 @@ std::optional<Spelling> operatorOf(Operation *op) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
+StringRef doubleFunctionOf(Operation *op) {
+  return TypeSwitch<Operation *, StringRef>(op)
+      .Case<math::Exp2Op>([](auto) { return "exp2"; })
+      .Case<math::FmaOp>([](auto) { return "fma"; })
+      .Case<math::AbsFOp>([](auto) { return "fabs"; })
+      .Case<math::RoundEvenOp>([](auto) { return "rint"; })
+      .Default([](Operation *) { return ""; });
+}
+
 StringRef functionOf(Operation *op) {
+  if (getElementTypeOrSelf(op->getResult(0).getType()).isF64())
+    return doubleFunctionOf(op);
   return TypeSwitch<Operation *, StringRef>(op)
       .Case<arith::MinSIOp>([](auto) { return "min"; })
       .Case<arith::MaxSIOp>([](auto) { return "max"; })
@@ -269,7 +284,12 @@ std::optional<CudaExpression> cudaExpression(Operation *op, Operands operands) {
 
   if (isa<arith::SelectOp>(op))
     return cudaSelect(operands[0], operands[1], operands[2]);
-  if (isa<arith::TruncFOp>(op) && result.getIntOrFloatBitWidth() == 16)
+  const bool isWide = llvm::any_of(op->getOperandTypes(), [](Type type) { return getElementTypeOrSelf(type).isF64(); });
+  if (isa<arith::TruncFOp>(op) && isWide && result.isF32())
+    return staticCast(type, operands[0]);
+  if (isa<arith::ExtFOp>(op) && result.isF64() && getElementTypeOrSelf(op->getOperand(0).getType()).isF32())
+    return staticCast(type, operands[0]);
+  if (isa<arith::TruncFOp>(op) && !isWide && result.getIntOrFloatBitWidth() == 16)
     return call(("to<" + type + ">").str(), operands);
   if (isa<arith::ExtFOp>(op) && result.isF32())
     return call("to_float", operands);

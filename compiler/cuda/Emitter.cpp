@@ -35,7 +35,7 @@ LogicalResult KernelEmitter::emitArguments() {
     Type type = argument.getType();
     auto view = dyn_cast<ViewType>(type);
     StringRef element = cudaType(view ? view.getElementType() : type);
-    if (element.empty())
+    if (element.empty() || type.isF64())
       return function.emitError() << "takes an argument of type " << type << ", which no kernel can";
     if (view && view.isPaged()) {
       include("paged_view.cuh");

@@ -14,12 +14,13 @@ def Tile_Dialect : Dialect {
     A tile program is one `func.func`. It computes one *block* of an operator's result; `tile.program_id` tells it which
     block. Its values are
 
-    - scalars: `i1`, `i32`, `i64`, `f32`;
+    - scalars: `i1`, `i32`, `i64`, `f32`, `f64`;
     - tiles: `tensor<MxNxT>`, or `tensor<MxT>` with one value per row, both of static shape;
     - views: `!tile.view<T, R>` and, in pages, `!tile.view<T, R, P>`: tensors in memory that are arguments;
     - lists: `!tile.top<M, N>`: for each row of a tile the best N columns that it was offered, in memory of the program.
 
-    `arith` and `math` work on scalars, and elementwise on tiles. Control flow is `scf.if` and `scf.for`. The dialect
+    `arith` and `math` work on scalars, and elementwise on tiles. A tile of `f64` exists only within one elementwise
+    expression, for example between `arith.sitofp` and `arith.truncf`: it has no place in registers or in memory. Control flow is `scf.if` and `scf.for`. The dialect
     adds only operations that MLIR lacks: access to memory by rows, the dot product, reductions along columns, the best
     columns of a row, and reports.
 
@@ -86,8 +87,9 @@ def Tile_TopType : TypeDef<Tile_Dialect, "Top"> {
 class Tile_TileOf<list<Type> elements, list<int> ranks, string summary>
     : Type<And<[StaticShapeTensorOf<elements>.predicate, HasAnyRankOfPred<ranks>]>, summary, "::mlir::RankedTensorType">;
 
-def Tile_Scalar : AnyTypeOf<[I1, I32, I64, F32, BF16, F16], "i1, i32, i64, f32, bf16 or f16">;
+def Tile_Scalar : AnyTypeOf<[I1, I32, I64, F32, F64, BF16, F16], "i1, i32, i64, f32, f64, bf16 or f16">;
 def Tile_AnyTile : Tile_TileOf<[I1, I32, F32, BF16, F16], [1, 2], "tile (static tensor of rank 1 or 2)">;
+def Tile_SplatTile : Tile_TileOf<[I1, I32, F32, F64, BF16, F16], [1, 2], "tile, or tile of f64">;
 def Tile_RowTile : Tile_TileOf<[I1, I32, F32, BF16, F16], [1], "tile of rank 1 (one value per row)">;
 def Tile_Matrix : Tile_TileOf<[I1, I32, F32, BF16, F16], [2], "tile of rank 2">;
 def Tile_FloatTile : Tile_TileOf<[F32, BF16, F16], [1, 2], "tile of f32, bf16 or f16">;

@@ -193,7 +193,7 @@ def Tile_SplatOp : Tile_Op<"splat", [Pure,
     ```
   }];
   let arguments = (ins Tile_Scalar:$scalar);
-  let results = (outs Tile_AnyTile:$result);
+  let results = (outs Tile_SplatTile:$result);
   let assemblyFormat = "$scalar attr-dict `:` type($result)";
 }
 

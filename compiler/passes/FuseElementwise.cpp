@@ -149,9 +149,13 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
     SmallVector<Block *> blocks;
     getOperation().walk([&](Block *block) { blocks.push_back(block); });
     for (Block *block : blocks)
-      for (Expression &expression : findExpressions(*block))
+      for (Expression &expression : findExpressions(*block)) {
+        if (failed(checkPlace(expression.root)))
+          return signalPassFailure();
         fuse(expression);
-    materializeFreeTiles();
+      }
+    if (failed(materializeFreeTiles()))
+      signalPassFailure();
   }
 
 private:
@@ -174,6 +178,15 @@ private:
     return failure(walk.wasInterrupted());
   }
 
+  // A tile that an expression makes or reads has a place in registers or in memory, and no place holds f64.
+  static LogicalResult checkPlace(Operation *op) {
+    if (!tileType(op->getResult(0)).getElementType().isF64())
+      return success();
+    return op->emitOpError(
+        "is a tile of f64 that more than one elementwise expression needs; such a tile has no place, "
+        "so its expression must end in another type");
+  }
+
   static void fuse(Expression &expression) {
     Value result = expression.root->getResult(0);
     MapBuilder builder(tileType(result), expression.root, expression.root->getLoc());
@@ -185,7 +198,7 @@ private:
   }
 
   // An index or a broadcast that is read outside of expressions becomes an expression by itself.
-  void materializeFreeTiles() {
+  LogicalResult materializeFreeTiles() {
     SmallVector<Operation *> freeTiles;
     getOperation().walk([&](Operation *op) {
       if (isFree(op))
@@ -193,6 +206,8 @@ private:
     });
     for (Operation *op : llvm::reverse(freeTiles)) {
       if (!op->use_empty()) {
+        if (failed(checkPlace(op)))
+          return failure();
         if (isa<SplatOp>(op))
           continue;
         Value result = op->getResult(0);
@@ -204,6 +219,7 @@ private:
       if (scalar && isOpTriviallyDead(scalar))
         scalar->erase();
     }
+    return success();
   }
 };
 

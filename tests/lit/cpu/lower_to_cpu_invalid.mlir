@@ -48,8 +48,16 @@ func.func @remainder(%x: !tile.view<f32, 1>, %a: f32, %ok: i1) {
 
 // -----
 
-func.func @double(%a: f32) {
-  // expected-error@+1 {{cannot be lowered to the CPU: elements are i1, i32, i64, bf16, f16 or f32}}
-  %y = arith.extf %a : f32 to f64
+func.func @double(%a: f64) {
+  // expected-error@+1 {{cannot be lowered to the CPU for f64}}
+  %y = math.log2 %a : f64
+  return
+}
+
+// -----
+
+func.func @rounded_twice(%a: f64) {
+  // expected-error@+1 {{cannot be lowered to the CPU for f64}}
+  %y = arith.truncf %a : f64 to bf16
   return
 }

@@ -105,3 +105,18 @@ func.func @free(%row: tensor<64xf32>, %x: f32) -> (tensor<64x32xi32>, tensor<64x
   %splat = tile.splat %x : tensor<64x32xf32>
   return %column, %wide, %splat : tensor<64x32xi32>, tensor<64x32xf32>, tensor<64x32xf32>
 }
+
+// f64 exists within an expression.
+// CHECK-LABEL: func.func @wide
+// CHECK-NEXT: tile.map(%[[P:.*]] = %arg0 : tensor<64xi32>, %[[S:.*]] = %arg1 : f64) at {{.*}} -> tensor<64xf32> {
+// CHECK-NEXT: %[[W:.*]] = arith.sitofp %[[P]] : i32 to f64
+// CHECK-NEXT: %[[T:.*]] = arith.mulf %[[W]], %[[S]] : f64
+// CHECK-NEXT: %[[N:.*]] = arith.truncf %[[T]] : f64 to f32
+// CHECK-NEXT: tile.yield %[[N]] : f32
+func.func @wide(%x: tensor<64xi32>, %step: f64) -> tensor<64xf32> {
+  %wide = arith.sitofp %x : tensor<64xi32> to tensor<64xf64>
+  %steps = tile.splat %step : tensor<64xf64>
+  %turns = arith.mulf %wide, %steps : tensor<64xf64>
+  %y = arith.truncf %turns : tensor<64xf64> to tensor<64xf32>
+  return %y : tensor<64xf32>
+}
