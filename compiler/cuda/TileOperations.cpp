@@ -122,10 +122,10 @@ FailureOr<CudaCall> KernelEmitter::mapCall(MapOp op) {
   if (!isMatrix)
     values[op.getColumn()] = {"0"};
 
-  // The map does the rounding to 16 bits, because it rounds two columns at once.
+  // The map of a matrix does the rounding to 16 bits, because it rounds two columns at once.
   Value yielded = op.getYielded();
   auto rounding = yielded.getDefiningOp<arith::TruncFOp>();
-  bool rounds = rounding && rounding.getIn().getType().isF32() && rounding.getOut().hasOneUse();
+  bool rounds = isMatrix && rounding && rounding.getIn().getType().isF32() && rounding.getOut().hasOneUse();
   if (rounds)
     values[rounding.getOut()] = {};
   FailureOr<std::string> body = lambda(llvm::join(parameters, ", "), op.getBody().front(),
