@@ -38,6 +38,8 @@ Status checkFixed(const std::string &name, const std::string &text) {
     return parseActivation(text).status();
   if (name == "gate")
     return parseGate(text).status();
+  if (name == "rotary_style")
+    return parseRotaryStyle(text).status();
   int64_t value;
   const bool flag = isFlag(name);
   const int64_t least = flag || mayBeZero(name) ? 0 : 1;

@@ -32,6 +32,7 @@ std::string floatText(float value) {
 }
 
 std::string json(spec_field::Scale, float value) { return floatText(value); }
+std::string json(spec_field::Positive, float value) { return floatText(value); }
 std::string json(spec_field::Flag, bool value) { return value ? "true" : "false"; }
 template <int32_t least> std::string json(spec_field::Integer<least>, int32_t value) { return std::to_string(value); }
 template <auto name, auto parse, typename Enum> std::string json(spec_field::Name<name, parse>, Enum value) {

@@ -20,6 +20,7 @@ namespace {
 constexpr std::string_view kCmpKindNames[] = {"mean", "linear", "mlp"};
 constexpr std::string_view kActivationNames[] = {"relu", "gelu", "silu"};
 constexpr std::string_view kGateNames[] = {"value", "sigmoid", "softmax"};
+constexpr std::string_view kRotaryStyleNames[] = {"half", "interleaved"};
 constexpr std::string_view kDTypeNames[] = {"bf16", "fp16", "fp32", "int32", "fp8_e4m3", "fp8_e5m2"};
 constexpr std::span kApiDTypeNames = std::span(kDTypeNames).first<static_cast<size_t>(DType::kI32) + 1>();
 constexpr std::span kIoDTypeNames = std::span(kDTypeNames).first<static_cast<size_t>(DType::kF32) + 1>();
@@ -66,6 +67,7 @@ std::string_view layoutName(Layout layout) { return kLayoutNames[static_cast<int
 std::string_view cmpKindName(CmpKind kind) { return kCmpKindNames[static_cast<int>(kind)]; }
 std::string_view activationName(Activation activation) { return kActivationNames[static_cast<int>(activation)]; }
 std::string_view gateName(Gate gate) { return kGateNames[static_cast<int>(gate)]; }
+std::string_view rotaryStyleName(RotaryStyle style) { return kRotaryStyleNames[static_cast<int>(style)]; }
 
 Result<Operator> parseOperator(std::string_view name) {
   if (const OperatorDef *found = findOperator(name))
@@ -80,6 +82,9 @@ Result<Activation> parseActivation(std::string_view name) {
   return parseEnum<Activation>("mlp_activation", kActivationNames, name);
 }
 Result<Gate> parseGate(std::string_view name) { return parseEnum<Gate>("gate", kGateNames, name); }
+Result<RotaryStyle> parseRotaryStyle(std::string_view name) {
+  return parseEnum<RotaryStyle>("rotary_style", kRotaryStyleNames, name);
+}
 
 int dtypeBytes(DType dtype) {
   switch (dtype) {
@@ -123,6 +128,8 @@ bool lookupEnumerator(std::string_view name, int64_t &value) {
   if (index < 0)
     index = indexOf(kGateNames, name);
   if (index < 0)
+    index = indexOf(kRotaryStyleNames, name);
+  if (index < 0)
     return false;
   value = index;
   return true;
@@ -136,6 +143,10 @@ uint32_t Spec::fields() const {
 int64_t Spec::forcedBlocks() const { return int64_t{initBlocks} + localBlocks; }
 
 float Spec::effectiveScale() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(qkDim)); }
+
+double Spec::rotaryStep() const {
+  return fields() & kRotary ? -2 * std::log2(static_cast<double>(rotaryBase)) / turningDims() : 0;
+}
 
 namespace {
 
@@ -223,6 +234,14 @@ Status Spec::validate() const {
     if (forcedBlocks() > selCount)
       return Status::invalid("sel_count", std::to_string(selCount),
                              "must be at least init_blocks + local_blocks = " + std::to_string(forcedBlocks()));
+  }
+  if (fields & kRotary) {
+    if (turningDims() < 1 || turningDims() % 2 != 0 || turningDims() > qkDim)
+      return Status::invalid("rotary_dims", std::to_string(turningDims()),
+                             "must be even, positive and at most qk_dim = " + std::to_string(qkDim));
+    if (!(rotaryBase > 0) || !std::isfinite(rotaryBase))
+      return Status::invalid("rotary_base", formatFloat(rotaryBase), "must be above 0 and finite", hint);
+    NSA_RETURN_IF_ERROR(checkEnumerator("rotary_style", kRotaryStyleNames, static_cast<int>(rotaryStyle)));
   }
   if (fields & kPhi)
     NSA_RETURN_IF_ERROR(checkEnumerator("cmp_kind", kCmpKindNames, static_cast<int>(cmpKind)));

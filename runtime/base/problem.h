@@ -20,6 +20,7 @@ namespace nsa {
 
 enum class CmpKind : int { kMean = 0, kLinear = 1, kMlp = 2 };
 enum class Activation : int { kRelu = 0, kGelu = 1, kSilu = 2 };
+enum class RotaryStyle : int { kHalf = 0, kInterleaved = 1 };
 enum class Gate : int { kValue = 0, kSigmoid = 1, kSoftmax = 2 };
 // The numbers of the types up to kI32 are part of the C ABI (nsa_dtype).
 enum class DType : int { kBf16 = 0, kF16 = 1, kF32 = 2, kI32 = 3, kFp8E4M3 = 4, kFp8E5M2 = 5 };
@@ -30,6 +31,7 @@ std::string_view layoutName(Layout layout); // "dense", "packed"
 std::string_view cmpKindName(CmpKind kind);
 std::string_view activationName(Activation activation);
 std::string_view gateName(Gate gate);
+std::string_view rotaryStyleName(RotaryStyle style);
 Result<Operator> parseOperator(std::string_view name); // accepts internal operators too
 Result<DType> parseDType(std::string_view name);       // accepts the types of nsa_dtype
 Result<DType> parseIoDType(std::string_view name);     // accepts the types of a spec's dtype: bf16, fp16, fp32
@@ -37,9 +39,10 @@ Result<Layout> parseLayout(std::string_view name);
 Result<CmpKind> parseCmpKind(std::string_view name);
 Result<Activation> parseActivation(std::string_view name);
 Result<Gate> parseGate(std::string_view name);
+Result<RotaryStyle> parseRotaryStyle(std::string_view name);
 int dtypeBytes(DType dtype);
 // Looks up the number of an enumerator that an expression names: names of operators, dtypes, kinds of compression,
-// activations and gates (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for a name that is no
+// activations, gates and styles of rotation (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for a name that is no
 // enumerator.
 bool lookupEnumerator(std::string_view name, int64_t &value);
 
@@ -80,6 +83,10 @@ struct Spec {
   // Returns the SpecField bits of the fields that the spec's operator reads.
   uint32_t fields() const;
   float effectiveScale() const;
+  int32_t turningDims() const { return rotaryDims ? rotaryDims : qkDim; }
+  // log2 of the ratio of the frequencies of two neighbouring pairs, of a spec that rotates. Kernels take it as the sum of
+  // two floats.
+  double rotaryStep() const;
   ElementTypes types() const { return {dtype, cacheDtype, gradDtype}; }
   // Returns how many places of a list of blocks are forced.
   int64_t forcedBlocks() const;

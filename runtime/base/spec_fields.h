@@ -14,6 +14,7 @@ namespace spec_field {
 template <int32_t least> struct Integer {};      // an integer, at least `least`
 template <auto name, auto parse> struct Name {}; // the name of an enumerator
 struct Scale {};                                 // a number that is finite and not negative
+struct Positive {};                              // a number that is finite and above 0
 struct Flag {};                                  // true or false
 struct Branches {};                              // a list of the branches that are on
 } // namespace spec_field

@@ -18,6 +18,7 @@ static_assert(NSA_INTERNAL == static_cast<int>(ErrorCode::kInternal));
 static_assert(NSA_CMP_MLP == static_cast<int>(CmpKind::kMlp));
 static_assert(NSA_SILU == static_cast<int>(Activation::kSilu));
 static_assert(NSA_GATE_SOFTMAX == static_cast<int>(Gate::kSoftmax));
+static_assert(NSA_ROTARY_INTERLEAVED == static_cast<int>(RotaryStyle::kInterleaved));
 static_assert(NSA_BRANCHES_ALL == kAllBranches && NSA_BRANCH_WIN == kBranchWin);
 static_assert(NSA_INT32 == static_cast<int>(DType::kI32));
 static_assert(NSA_LAYOUT_PACKED == static_cast<int>(Layout::kPacked));

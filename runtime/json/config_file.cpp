@@ -57,6 +57,13 @@ Status readValue(spec_field::Flag, std::string_view name, const nlohmann::json &
   return Status::ok();
 }
 
+Status readValue(spec_field::Positive, std::string_view name, const nlohmann::json &value, float &result) {
+  if (!value.is_number() || !std::isfinite(value.get<float>()) || !(value.get<float>() > 0))
+    return Status::invalid(std::string(name), value.dump(), "must be a finite number above 0");
+  result = value.get<float>();
+  return Status::ok();
+}
+
 Status readValue(spec_field::Scale, std::string_view name, const nlohmann::json &value, float &result) {
   if (!value.is_number() || !std::isfinite(value.get<float>()) || value.get<float>() < 0)
     return Status::invalid(std::string(name), value.dump(),

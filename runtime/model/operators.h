@@ -52,6 +52,7 @@ enum SpecField : uint32_t {
   kForced = 128,     // the fields about blocks that every query selects
   kGates = 256,      // gate, gate_per_group, branches
   kPages = 512,      // page_size
+  kRotary = 2048,    // rotary_dims, rotary_base, rotary_style
   kMlp = 1024,       // mlp_hidden, mlp_activation: read if cmp_kind is mlp (Spec::fields)
 };
 

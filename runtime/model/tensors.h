@@ -18,15 +18,16 @@ enum class TensorRole : uint8_t {
   kScale,      // factors of keys and values that are stored in fewer bits
   kGradient,   // gradients of tensors of the role kIo
   kIndex,      // lengths, lists of blocks, counters
-  kStatistics, // log-sum-exps, scores, and results that are not complete
+  kStatistics, // fp32 beside the io type: log-sum-exps, scores, cosines, and results that are not complete
 };
 
 // Says what the first dimensions of a tensor count, for example queries, keys or compressed blocks. The first
 // dimensions of a tensor with the Lead kQueries, kKeys or kBlocks are [batch, time] in the dense layout and [total] in
 // the packed layout. Tensors with the Lead kCache or kCacheBlocks begin with [batch, rows of a sequence] in a cache
 // without pages and with [pages, rows of a page] in a cache with pages, in both layouts. The first dimensions of a
-// tensor with the Lead kRing are [batch, cmp_block].
-enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kSequences };
+// tensor with the Lead kRing are [batch, cmp_block]. The first dimension of a tensor with the Lead kPositions counts the
+// positions of tokens, at least as many as the longest sequence of a plan has.
+enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kPositions, kSequences };
 
 // Says what a later dimension of a tensor counts. Lead describes the first dimensions.
 enum class Axis : uint8_t {

@@ -23,7 +23,10 @@ struct GenerateFlags {
 
 // Rules of docs/specification.md 2 about lengths, which nothing but a call checks.
 Status checkLengths(const Spec &spec, const Maxima &maxima) {
-  const bool withoutKeys = spec.op == Operator::kCmp || spec.op == Operator::kSelect;
+  const bool withoutKeys =
+      readsLengths(spec.op) && std::ranges::none_of(operandsOf(spec.op), [](const Operand &operand) {
+        return tensorRule(operand.name).lead == Lead::kKeys;
+      });
   if (withoutKeys && spec.layout == Layout::kDense && maxima.seqlenQ != maxima.seqlenK)
     return Status::invalid("--seqlen-q", std::to_string(maxima.seqlenQ),
                            "must be --seqlen-k = " + std::to_string(maxima.seqlenK) + " for " +

@@ -274,6 +274,10 @@ TensorView viewOf(const Spec &spec, TensorName name, const HostTensor &tensor) {
                                             : 0;
     return view;
   }
+  if (rule.lead == Lead::kPositions) {
+    view.timeStride = shape.back();
+    return view;
+  }
   const size_t heads = spec.layout == Layout::kPacked && !isUpdated(name) ? 1 : 2;
   view.headStride = rule.axisCount == 2 ? shape.back() : 1;
   view.timeStride = shape[heads] * view.headStride;

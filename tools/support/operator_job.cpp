@@ -66,6 +66,8 @@ std::vector<int64_t> leadOf(const Spec &spec, TensorName name, const CallExtents
                 : std::vector{extents.batch, spec.compressedBlocks(extents.room)};
   case Lead::kRing:
     return {extents.batch, spec.cmpBlock};
+  case Lead::kPositions:
+    return {extents.timeK};
   case Lead::kSequences:
   case Lead::kNone:
     break;
@@ -199,8 +201,10 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
   std::uniform_real_distribution<float> uniform(0.0625f, 1);
   for (const Operand &operand : operandsOf(spec.op)) {
     const TensorName name = operand.name;
-    // Without a log-sum-exp of its own select finds the right one; a drawn one would mean nothing.
-    if (!takes(spec, name) || operand.isWritten() || name == TensorName::kLse || name == TensorName::kQCmp)
+    // Without a log-sum-exp of its own select finds the right one, and without cosines a rotation computes its angles;
+    // drawn ones would mean nothing.
+    if (!takes(spec, name) || operand.isWritten() || name == TensorName::kLse || name == TensorName::kQCmp ||
+        tensorRule(name).lead == Lead::kPositions)
       continue;
     const TensorRule &rule = tensorRule(name);
     std::vector<int64_t> shape = shapeOf(spec, name, inputs.extents);

@@ -52,7 +52,11 @@ private:
   };
 
   // What an error says of an axis' extent.
-  static std::string_view sourceOf(Axis axis) {
+  std::string_view sourceOf(Axis axis) const {
+    if (axis == Axis::kOutHeads && !(fieldsOf(spec.op) & kHeads))
+      return "kv_heads";
+    if (axis == Axis::kOutDim && !(fieldsOf(spec.op) & kV))
+      return "qk_dim";
     return axis == Axis::kGateHeads ? "gate heads: query_heads, or kv_heads with gate_per_group" : axisSource(axis);
   }
 
@@ -75,6 +79,11 @@ private:
       if (!operand.isOptional() && !boundName(operand))
         return BoundTensors::broken(operand.otherwise, "", "absent", "must be bound");
     }
+    // An angle has both.
+    const bool hasCos = tensors.find(TensorName::kCos) != nullptr;
+    if (known.has(TensorName::kCos) && hasCos != (tensors.find(TensorName::kSin) != nullptr))
+      return BoundTensors::broken(hasCos ? TensorName::kSin : TensorName::kCos, "", "absent",
+                                  "cos and sin must be bound together");
     const bool takesLengths = packed && readsLengths(spec.op);
     const bool anyLengths =
         tensors.find(TensorName::kCuSeqlensQ) || (!decodes && tensors.find(TensorName::kCuSeqlensK));
@@ -137,7 +146,7 @@ private:
   Status checkOperand(const Operand &operand, const TensorName &name) {
     const TensorRule &rule = tensorRule(operand.name);
     const bool ofCache = CacheChecker::isOfCache(rule.lead);
-    const int leading = rule.lead == Lead::kNone ? 0 : ofCache ? 2 : timeAxis + 1;
+    const int leading = rule.lead == Lead::kNone ? 0 : rule.lead == Lead::kPositions ? 1 : ofCache ? 2 : timeAxis + 1;
     NSA_RETURN_IF_ERROR(tensors.check(name, spec.types().of(rule.role), leading + rule.axisCount));
     const Tensor &t = tensors[name];
     for (int i = 0; i < rule.axisCount; ++i) {
@@ -148,9 +157,14 @@ private:
       NSA_RETURN_IF_ERROR(tensors.checkContiguous(name, leading + rule.axisCount - 1));
     if (ofCache) {
       NSA_RETURN_IF_ERROR(cache.checkLead(name, rule.lead));
-      call.set(operand.name, t, coordinateStrides(name, rule, leading),
+      call.set(operand.name, t, coordinateStrides(name, rule, leading, viewRule(operand.view).rank),
                rule.lead == Lead::kRing || spec.pageSize > 0 ? 0 : rowsOf(name, 1));
       cache.addTable(rule.lead, call.tensors[static_cast<size_t>(operand.name)]);
+      return Status::ok();
+    }
+    if (rule.lead == Lead::kPositions) {
+      NSA_RETURN_IF_ERROR(checkPositions(name));
+      call.set(operand.name, t, coordinateStrides(name, rule, leading, viewRule(operand.view).rank));
       return Status::ok();
     }
     if (rule.lead != Lead::kNone && !packed) {
@@ -162,9 +176,17 @@ private:
     }
     if (rule.lead != Lead::kNone)
       NSA_RETURN_IF_ERROR(checkTime(timeOf(rule.lead), name, rule.lead));
-    call.set(operand.name, t, coordinateStrides(name, rule, leading),
+    call.set(operand.name, t, coordinateStrides(name, rule, leading, viewRule(operand.view).rank),
              rule.lead == Lead::kNone ? 0 : rowsOf(name, timeAxis));
     return Status::ok();
+  }
+
+  Status checkPositions(TensorName name) const {
+    if (tensors[name].shape[0] >= maxima.seqlenK)
+      return Status::ok();
+    return BoundTensors::broken(name, ".shape", BoundTensors::shapeText(tensors[name]),
+                                "dimension 0 must be at least the plan's max_seqlen_k = " +
+                                    std::to_string(maxima.seqlenK));
   }
 
   // For tensor maps. Entries that lie on each other have none: a kernel would ask for the second one.
@@ -190,10 +212,14 @@ private:
   }
 
   // [entry, time] before the others where time counts; a matrix of a block's tokens has [token, element] for its first.
-  std::array<int64_t, kMaxCoordinates> coordinateStrides(TensorName name, const TensorRule &rule, int leading) const {
+  // A view with a coordinate more than these addresses the elements of a contiguous row.
+  std::array<int64_t, kMaxCoordinates> coordinateStrides(TensorName name, const TensorRule &rule, int leading,
+                                                         int rank) const {
     std::array<int64_t, kMaxCoordinates> strides = {};
     size_t next = 0;
-    if (rule.lead != Lead::kNone) {
+    if (rule.lead == Lead::kPositions) {
+      strides[next++] = tensors.stride(name, 0);
+    } else if (rule.lead != Lead::kNone) {
       const bool packedRows = packed && !CacheChecker::isOfCache(rule.lead);
       strides[next++] = packedRows ? 0 : tensors.stride(name, 0);
       strides[next++] = tensors.stride(name, packedRows ? 0 : 1);
@@ -203,6 +229,8 @@ private:
       strides[next++] = tensors.stride(name, 0) * (first == Axis::kBlockQk ? spec.qkDim : spec.vDim);
     for (int i = 0; i < rule.axisCount - rule.contiguous; ++i)
       strides[next++] = tensors.stride(name, leading + i);
+    if (next < static_cast<size_t>(rank))
+      strides[next] = 1;
     return strides;
   }
 

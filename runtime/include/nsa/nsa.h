@@ -99,6 +99,7 @@ typedef enum nsa_activation { NSA_RELU = 0, NSA_GELU = 1 /* with erf */, NSA_SIL
 /* What the tensor GATES holds: the gates themselves, logits whose sigmoid is the gate, or logits whose softmax over the
  * branches gives the gates. */
 typedef enum nsa_gate { NSA_GATE_VALUE = 0, NSA_GATE_SIGMOID = 1, NSA_GATE_SOFTMAX = 2 } nsa_gate;
+typedef enum nsa_rotary_style { NSA_ROTARY_HALF = 0, NSA_ROTARY_INTERLEAVED = 1 } nsa_rotary_style;
 
 /* Bits of nsa_spec.branches. */
 enum { NSA_BRANCH_CMP = 1, NSA_BRANCH_SEL = 2, NSA_BRANCH_WIN = 4, NSA_BRANCHES_ALL = 7 };
@@ -117,8 +118,8 @@ typedef struct nsa_spec {
   nsa_op op;
   nsa_dtype dtype; /* bf16, fp16 or fp32: of all tensors but the log-sum-exps and those of integers */
   nsa_layout layout;
-  int32_t query_heads; /* a multiple of kv_heads, at most 128 times it; not read by compress */
-  int32_t kv_heads;
+  int32_t query_heads; /* a multiple of kv_heads, at most 128 times it; not read by compress and rotate */
+  int32_t kv_heads;    /* rotate: the heads of X, also where X are queries */
   int32_t qk_dim;
   int32_t v_dim;
   int32_t window; /* tokens, >= 1, the query's own included: window, nsa, decode. 512 */
@@ -137,10 +138,13 @@ typedef struct nsa_spec {
   int32_t local_blocks; /* how many last blocks up to the query's own are always selected, >= 1. 2 */
   /* The operators `combine`, `nsa` and `decode` read these fields about gates. */
   nsa_gate gate;
-  int32_t gate_per_group; /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
-  int32_t branches;       /* NSA_BRANCH_ bits; a branch that is off is not computed. NSA_BRANCHES_ALL */
-  int32_t page_size;      /* decode only: tokens of a page of the cache, a multiple of sel_block; 0: no pages */
-  int32_t reserved[7];
+  int32_t gate_per_group;        /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
+  int32_t branches;              /* NSA_BRANCH_ bits; a branch that is off is not computed. NSA_BRANCHES_ALL */
+  int32_t page_size;             /* decode only: tokens of a page of the cache, a multiple of sel_block; 0: no pages */
+  int32_t rotary_dims;           /* rotate: the first elements of a head, which turn; even, at most qk_dim; 0: qk_dim */
+  float rotary_base;             /* rotate: pair j turns by position * rotary_base^(-2j / rotary_dims) radians. 10000 */
+  nsa_rotary_style rotary_style; /* rotate: pair j is j and j + rotary_dims / 2 (half), or 2j and 2j + 1 */
+  int32_t reserved[4];
 } nsa_spec;
 
 /* Upper bounds for the sizes of a plan's calls. The grids and the workspace of a plan are large enough for calls of the
@@ -286,7 +290,8 @@ typedef struct nsa_tensor {
  * Shapes
  *   Q                    [.., query_heads, qk_dim]
  *   K*, V*               [.., kv_heads, qk_dim] and [.., kv_heads, v_dim]
- *   OUT, O_*             [.., query_heads, v_dim]
+ *   OUT, O_*             [.., query_heads, v_dim]; of rotate and rotate_bwd as X: [.., kv_heads, qk_dim]
+ *   COS, SIN             fp32 [at least max_seqlen_k, rotary_dims / 2], or absent: computed in fp64
  *   LSE*                 fp32 [.., query_heads]
  *   BLOCK_LIST           int32 [.., kv_heads, sel_count]: ascending numbers of the sequence's blocks; -1 fills the end
  *   GATES                [.., heads, 3] in the order cmp, sel, win
@@ -294,8 +299,8 @@ typedef struct nsa_tensor {
  *   K_COMP, V_COMP       [.., kv_heads, dim] with a row for each compressed block in the place of time
  * A sequence of T tokens has N_c(T) = T < cmp_block ? 0 : (T - cmp_block) / cmp_stride + 1 compressed blocks. In the
  * packed layout the blocks of the sequences follow each other without gaps, and the tensors may have more rows than
- * blocks. In the dense layout, cmp and select assume that a sequence has as many tokens as queries. If a sequence has
- * more tokens than queries, cmp and select need the packed layout.
+ * blocks. In the dense layout, cmp, select, rotate and rotate_bwd assume that a sequence has as many tokens as
+ * queries. If a sequence has more tokens than queries, these operators need the packed layout.
  *
  * The cache of decode. Each call of decode brings T_q = T >= 1 new tokens of each sequence: a prompt, a chunk of a
  * prompt or a single token. In the packed layout CU_SEQLENS_Q gives the number of new tokens for each sequence, which
@@ -329,10 +334,11 @@ typedef enum nsa_name {
   NSA_W_K = 27, NSA_W_V = 28, NSA_B_K = 29, NSA_B_V = 30, NSA_W1_K = 31, NSA_W1_V = 32, NSA_B1_K = 33, NSA_B1_V = 34,
   NSA_W2_K = 35, NSA_W2_V = 36, NSA_B2_K = 37, NSA_B2_V = 38, NSA_K_CACHE = 39, NSA_V_CACHE = 40,
   NSA_K_SEL_CACHE = 41, NSA_V_SEL_CACHE = 42, NSA_K_WIN_CACHE = 43, NSA_V_WIN_CACHE = 44, NSA_K_COMP_CACHE = 45,
-  NSA_V_COMP_CACHE = 46, NSA_K_RAW = 47, NSA_V_RAW = 48, NSA_BLOCK_TABLE = 49, NSA_CACHE_SEQLENS = 50
+  NSA_V_COMP_CACHE = 46, NSA_K_RAW = 47, NSA_V_RAW = 48, NSA_BLOCK_TABLE = 49, NSA_CACHE_SEQLENS = 50,
+  NSA_X = 51, NSA_COS = 52, NSA_SIN = 53
 } nsa_name;
 /* clang-format on */
-enum { NSA_NAMES = 51 };
+enum { NSA_NAMES = 54 };
 
 typedef struct nsa_binding {
   nsa_name name;

@@ -273,7 +273,7 @@ TEST_F(CApi, RulesOfSpecAndMaxima) {
     std::function<void(Call &)> spoil;
   } rows[] = {
       {"spec.size", "3", [](Call &c) { c.spec.size = 3; }},
-      {"spec.reserved", "1", [](Call &c) { c.spec.reserved[6] = 1; }},
+      {"spec.reserved", "1", [](Call &c) { c.spec.reserved[3] = 1; }},
       {"op", "9", [](Call &c) { c.spec.op = static_cast<nsa_op>(9); }},
       {"gate_per_group", "2", [](Call &c) { c.spec.gate_per_group = 2; }},
       {"dtype", "int32", [](Call &c) { c.spec.dtype = NSA_INT32; }},

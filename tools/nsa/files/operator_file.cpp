@@ -38,6 +38,9 @@ int32_t *fieldOf(Axis axis, Spec &spec) {
   case Axis::kBranches:
   case Axis::kBlockQk:
   case Axis::kBlockV:
+  case Axis::kOutHeads:
+  case Axis::kOutDim:
+  case Axis::kPairs:
     break;
   }
   return nullptr;
