@@ -113,6 +113,11 @@ constexpr Operand kDecodeOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                        {T::kReads, T::kReads, kOptionalOut, V::kReads}};
 #undef NSA_PHI_OPERANDS
 
+constexpr Operand kRotateOperands[] = {{T::kX, T::kX, kIn, V::kX},
+                                       {T::kCos, T::kCos, kOptionalIn, V::kCos},
+                                       {T::kSin, T::kSin, kOptionalIn, V::kSin},
+                                       {T::kOut, T::kOut, kOut, V::kRotated}};
+
 constexpr uint32_t kAttentionFields = kHeads | kQk | kV;
 constexpr uint32_t kForwardFields =
     kAttentionFields | kWindowField | kCmpGeometry | kPhi | kSelGeometry | kForced | kGates;
@@ -194,6 +199,20 @@ constexpr OperatorDef kOperatorTable[] = {
      .isWhole = true,
      .hasCache = true,
      .operands = kDecodeOperands},
+    {.op = Operator::kRotate,
+     .name = "rotate",
+     .abi = 9,
+     .fields = kQk | kRotary,
+     .constants = kLayoutConstant,
+     .tuning = kAlone,
+     .operands = kRotateOperands},
+    {.op = Operator::kRotateBwd,
+     .name = "rotate_bwd",
+     .abi = 10,
+     .fields = kQk | kRotary,
+     .constants = kLayoutConstant,
+     .tuning = kAlone,
+     .operands = kRotateOperands},
     {.op = Operator::kSequences,
      .name = "sequences",
      .fields = kCmpGeometry,

@@ -25,6 +25,8 @@ enum class Operator : int {
   kCombine,
   kNsa,
   kDecode,
+  kRotate,
+  kRotateBwd,
   // The other enumerators are kernels that run only within a plan of an operator above.
   kSequences,      // checks the lengths in device memory once for all kernels of a plan
   kCacheSequences, // as kSequences, for a cache, whose lengths grow by the new tokens

@@ -6,8 +6,8 @@
 namespace nsa::test {
 namespace {
 
-constexpr Operator kOperators[] = {Operator::kCompress, Operator::kCmp,     Operator::kSelect,
-                                   Operator::kSel,      Operator::kCombine, Operator::kNsa};
+constexpr Operator kOperators[] = {Operator::kCompress, Operator::kCmp, Operator::kSelect, Operator::kSel,
+                                   Operator::kCombine,  Operator::kNsa, Operator::kRotate, Operator::kRotateBwd};
 constexpr DType kTypes[] = {DType::kBf16, DType::kF16, DType::kF32};
 
 int64_t between(std::mt19937_64 &random, int64_t low, int64_t high) {
@@ -64,8 +64,12 @@ std::string OperatorCase::text() const {
          number("d", spec.cmpStride) + " " + std::string(cmpKindName(spec.cmpKind)) + number("hidden", spec.mlpHidden) +
          number("l'", spec.selBlock) + number("n", spec.selCount) + number("init", spec.initBlocks) +
          number("local", spec.localBlocks) + number("w", spec.window) + " gate " + std::string(gateName(spec.gate)) +
-         (spec.gatePerGroup ? " per group" : "") + number("branches", spec.branches) + " queries " + list(lengths.q) +
-         " keys " + list(lengths.k);
+         (spec.gatePerGroup ? " per group" : "") + number("branches", spec.branches) +
+         (fieldsOf(spec.op) & kRotary
+              ? number("turning", spec.turningDims()) + " " + std::string(rotaryStyleName(spec.rotaryStyle)) +
+                    number("base", static_cast<int64_t>(spec.rotaryBase))
+              : "") +
+         " queries " + list(lengths.q) + " keys " + list(lengths.k);
 }
 
 std::vector<OperatorCase> operatorTable() {
@@ -149,6 +153,27 @@ std::vector<OperatorCase> operatorTable() {
   for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kSilu})
     nsa("mlp_" + std::string(activationName(activation)),
         [&](Spec &s) { s.cmpKind = CmpKind::kMlp, s.mlpHidden = 40, s.mlpActivation = activation; }, {{120}, {120}});
+  Spec manyHeads = smallSpec(Operator::kRotate, DType::kF32);
+  manyHeads.kvHeads = 37;
+  add("rotate_many_heads", manyHeads, {{70, 70}, {70, 70}});
+  for (const Operator op : {Operator::kRotate, Operator::kRotateBwd})
+    for (const RotaryStyle style : {RotaryStyle::kHalf, RotaryStyle::kInterleaved})
+      for (DType dtype : kTypes) {
+        Spec spec = smallSpec(op, dtype);
+        spec.layout = Layout::kPacked;
+        spec.rotaryStyle = style;
+        auto rotation = [&](const char *what, tools::SequenceLengths lengths) {
+          add(std::string(operatorName(op)) + "_" + std::string(rotaryStyleName(style)) + "_" +
+                  std::string(dtypeName(dtype)) + "_" + what,
+              spec, std::move(lengths));
+        };
+        rotation("far_positions", {{40, 70}, {1 << 20, 70}});
+        // Elements that do not turn, one of them without a partner.
+        spec.qkDim = 77;
+        spec.rotaryDims = 38;
+        spec.rotaryBase = 500000;
+        rotation("part_of_a_head", {{90, 0, 7, 33}, {150, 0, 7, 129}});
+      }
   for (int32_t branches = 1; branches < kAllBranches; ++branches)
     nsa("branches_" + std::to_string(branches), [&](Spec &s) { s.branches = branches; }, {{150}, {150}});
   return table;
@@ -165,6 +190,9 @@ Geometry drawGeometry(std::mt19937_64 &random, const OperatorDrawLimits &limits)
   spec.kvHeads = static_cast<int32_t>(between(random, 1, 3));
   spec.queryHeads = spec.kvHeads * oneOf(random, kGroups);
   spec.qkDim = random() % 4 ? oneOf(random, kDims) : static_cast<int32_t>(between(random, 1, 100));
+  if (spec.qkDim > 1)
+    spec.rotaryDims = 2 * static_cast<int32_t>(between(random, 1, spec.qkDim / 2));
+  spec.rotaryStyle = static_cast<RotaryStyle>(random() % 2);
   // A row of few values may cancel to nearly nothing, and its relative error would measure that.
   spec.vDim = random() % 4 ? oneOf(random, kDims) : static_cast<int32_t>(between(random, 8, 100));
   spec.cmpStride = static_cast<int32_t>(between(random, 1, 16));
@@ -201,7 +229,9 @@ OperatorCase drawOperatorCase(const Geometry &geometry, Operator op, std::mt1993
     drawn.spacing = {.base = between(random, 0, 9), .gap = between(random, 0, 9), .headMajor = random() % 2 == 0};
   const bool packed = spec.layout == Layout::kPacked;
   // Dense calls of operators without tokens take them to be as many as queries.
-  const bool prefixed = packed || (op != Operator::kCmp && op != Operator::kSelect);
+  const bool prefixed = packed || !readsLengths(op) || std::ranges::any_of(operandsOf(op), [](const Operand &operand) {
+                          return tensorRule(operand.name).lead == Lead::kKeys;
+                        });
   int64_t longest = geometry.maxima.seqlenK;
   const int64_t sequences = between(random, 1, geometry.maxima.batch);
   do {

@@ -62,6 +62,14 @@ CompileCall combineCall(int vDim, int group, const char *dtype, int packed, cons
                             {"gate_per_group", std::to_string(perGroup)}});
 }
 
+CompileCall rotateCall(const char *op, int qkDim, int rotaryDims, const char *style, const char *dtype, int packed) {
+  return callOf(op, {{"dtype", dtype},
+                     {"packed", std::to_string(packed)},
+                     {"qk_dim", std::to_string(qkDim)},
+                     {"rotary_dims", std::to_string(rotaryDims)},
+                     {"rotary_style", style}});
+}
+
 struct CompressShape {
   const char *kind, *dtype;
   int qkDim, vDim, block, stride, packed, hidden;
@@ -145,7 +153,8 @@ void addNew(std::vector<CompileCall> &calls, const std::vector<CompileCall> &mor
 
 // All kernels of the main shape, contiguous and in pages: compilesMainProblem says where.
 std::vector<CompileCall> mainProblems() {
-  std::vector<CompileCall> calls = {attentionCall(kShapes[0], "dense"), sequencesCall(32, 16)};
+  std::vector<CompileCall> calls = {attentionCall(kShapes[0], "dense"), sequencesCall(32, 16),
+                                    rotateCall("rotate", 128, 128, "half", "bf16", 0)};
   auto add = [&](const std::vector<CompileCall> &more) { addNew(calls, more); };
   add(callsOf({DType::kBf16, 128, 128, 16, kForward}, kPrompt));
   add(callsOf({DType::kBf16, 128, 128, 16, kForward}, kFew));
@@ -168,6 +177,9 @@ std::vector<CompileCall> cornerProblems() {
   calls.push_back(combineCall(33, 3, "bf16", 0, "softmax", 0));
   calls.push_back(combineCall(128, 4, "fp32", 0, "softmax", 1));
   calls.push_back(combineCall(256, 128, "fp32", 1, "value", 1));
+  calls.push_back(rotateCall("rotate", 64, 64, "interleaved", "fp16", 1));
+  calls.push_back(rotateCall("rotate_bwd", 192, 64, "half", "bf16", 0));
+  calls.push_back(rotateCall("rotate", 33, 2, "half", "fp32", 1));
   for (const CompressShape &shape : kCompressShapes)
     calls.push_back(compressCall(shape));
   for (const WholeShape &shape :

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "tools/reference/nsa.h"
+#include "tools/reference/rotation.h"
 
 #include <cstdint>
 #include <vector>
@@ -26,6 +27,9 @@ std::vector<std::vector<double>> blockScoresByMask(const Selection &selection, i
 BlockLists selectByMask(const Selection &selection);
 
 std::vector<double> combineByMask(const Combination &combination);
+
+// Each row times the matrix of its position, qk_dim by qk_dim.
+std::vector<double> rotateByMatrix(const Rotation &rotation);
 
 // Of whole batches: `rows` is not for it.
 NsaResult forwardByMask(const Nsa &nsa);

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <complex>
 
 namespace nsa::reference {
 
@@ -29,6 +30,44 @@ std::vector<double> combineByMask(const Combination &c) {
           out.push_back(static_cast<double>(sum));
         }
       }
+    }
+  }
+  return out;
+}
+
+std::vector<double> rotateByMatrix(const Rotation &r) {
+  using Complex = std::complex<long double>;
+  const auto dim = static_cast<size_t>(r.spec.qkDim), turning = static_cast<size_t>(r.spec.turningDims());
+  std::vector<double> out;
+  for (const Sequence &sequence : r.sequences) {
+    long double position = static_cast<long double>(sequence.keys - sequence.queries);
+    for (int64_t time = sequence.queryBegin; time < sequence.queryBegin + sequence.queries; ++time, ++position) {
+      std::vector<std::vector<long double>> matrix(dim, std::vector<long double>(dim, 0));
+      for (size_t i = 0; i < dim; ++i)
+        matrix[i][i] = 1;
+      // The frequency of a pair is the one before it divided by base^(2 / turning).
+      const long double ratio = std::pow(static_cast<long double>(r.spec.rotaryBase), -2.0L / turning);
+      long double frequency = 1;
+      for (size_t pair = 0; 2 * pair < turning; ++pair, frequency *= ratio) {
+        Complex turn = std::polar(1.0L, position * frequency);
+        if (r.cos.isGiven())
+          turn = {r.cos.at(0, static_cast<int64_t>(position), 0, static_cast<int64_t>(pair)),
+                  r.sin.at(0, static_cast<int64_t>(position), 0, static_cast<int64_t>(pair))};
+        if (r.spec.op == Operator::kRotateBwd)
+          turn = std::conj(turn);
+        const bool neighbours = r.spec.rotaryStyle == RotaryStyle::kInterleaved;
+        const size_t real = neighbours ? pair + pair : pair, imaginary = neighbours ? real + 1 : real + turning / 2;
+        matrix[real][real] = matrix[imaginary][imaginary] = turn.real();
+        matrix[real][imaginary] = -turn.imag();
+        matrix[imaginary][real] = turn.imag();
+      }
+      for (int64_t head = 0; head < r.spec.kvHeads; ++head)
+        for (size_t column = 0; column < dim; ++column) {
+          long double sum = 0;
+          for (size_t inner = 0; inner < dim; ++inner)
+            sum += matrix[column][inner] * r.x.at(sequence.batch, time, head, static_cast<int64_t>(inner));
+          out.push_back(static_cast<double>(sum));
+        }
     }
   }
   return out;

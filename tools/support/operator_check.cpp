@@ -1,6 +1,7 @@
 #include "tools/support/operator_check.h"
 
 #include "runtime/base/signature.h"
+#include "tools/reference/rotation.h"
 #include "tools/support/kv_cache.h"
 #include "tools/support/kv_cache_check.h"
 
@@ -57,6 +58,11 @@ public:
       break;
     case Operator::kDecode:
       checkDecode();
+      break;
+    case Operator::kRotate:
+    case Operator::kRotateBwd:
+      addRows(T::kOut, compared, spec.kvHeads, spec.qkDim,
+              reference::rotate({spec, in(T::kX, T::kX), in(T::kCos, T::kCos), in(T::kSin, T::kSin), compared}));
       break;
     case Operator::kSequences:
     case Operator::kCacheSequences:

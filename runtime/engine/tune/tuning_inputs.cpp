@@ -53,6 +53,8 @@ double keysOf(const Spec &spec, double keys) {
     return std::min(keys, static_cast<double>(spec.selCount) * spec.selBlock);
   case Operator::kCompress:
   case Operator::kCombine:
+  case Operator::kRotate:
+  case Operator::kRotateBwd:
     return 1;
   default:
     return keys;
@@ -187,6 +189,10 @@ Status TuningInputs::fillOperator() {
       NSA_RETURN_IF_ERROR(in(view, kQueries, {heads, v}));
     NSA_RETURN_IF_ERROR(in(kGates, kQueries, {spec.gatePerGroup ? kvHeads : heads, 3}));
     return out(kOut, kQueries, {heads, v});
+  case Operator::kRotate:
+  case Operator::kRotateBwd:
+    NSA_RETURN_IF_ERROR(in(kX, kQueries, {kvHeads, qk}));
+    return out(kRotated, kQueries, {kvHeads, qk});
   case Operator::kCompress:
     NSA_RETURN_IF_ERROR(in(kK, kKeys, {kvHeads, qk}));
     NSA_RETURN_IF_ERROR(in(kV, kKeys, {kvHeads, v}));

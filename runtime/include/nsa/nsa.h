@@ -77,15 +77,17 @@ typedef enum nsa_dtype { NSA_BF16 = 0, NSA_FP16 = 1, NSA_FP32 = 2, NSA_INT32 = 3
 
 /* The operators, with the names that docs/specification.md gives them. */
 typedef enum nsa_op {
-  NSA_OP_DENSE = 0,    /* causal attention over all keys up to the query's own position */
-  NSA_OP_WINDOW = 1,   /* attention over the last `window` keys, the query's own included */
-  NSA_OP_COMPRESS = 2, /* makes one row of each block of keys, and of values */
-  NSA_OP_CMP = 3,      /* attention over the compressed blocks that end at or before the query */
-  NSA_OP_SELECT = 4,   /* chooses the blocks that the heads of a group attend for each query */
-  NSA_OP_SEL = 5,      /* attention over the blocks of a list */
-  NSA_OP_COMBINE = 6,  /* the gated sum of the branches */
-  NSA_OP_NSA = 7,      /* the whole forward pass: compress, cmp, select, sel, window, combine */
-  NSA_OP_DECODE = 8    /* puts new tokens into a cache, and computes nsa of their queries over it */
+  NSA_OP_DENSE = 0,      /* causal attention over all keys up to the query's own position */
+  NSA_OP_WINDOW = 1,     /* attention over the last `window` keys, the query's own included */
+  NSA_OP_COMPRESS = 2,   /* makes one row of each block of keys, and of values */
+  NSA_OP_CMP = 3,        /* attention over the compressed blocks that end at or before the query */
+  NSA_OP_SELECT = 4,     /* chooses the blocks that the heads of a group attend for each query */
+  NSA_OP_SEL = 5,        /* attention over the blocks of a list */
+  NSA_OP_COMBINE = 6,    /* the gated sum of the branches */
+  NSA_OP_NSA = 7,        /* the whole forward pass: compress, cmp, select, sel, window, combine */
+  NSA_OP_DECODE = 8,     /* puts new tokens into a cache, and computes nsa of their queries over it */
+  NSA_OP_ROTATE = 9,     /* turns pairs of elements of each head by angles that grow with the token's position */
+  NSA_OP_ROTATE_BWD = 10 /* the same by the negative angles: the gradient of rotate */
 } nsa_op;
 
 /* How a block of keys or values becomes one row. x[i] is the key or value of token i of the block, and pe[i] is an
@@ -286,6 +288,7 @@ typedef struct nsa_tensor {
  *                  K_WIN_CACHE else K_CACHE, the same for V_*, K_COMP_CACHE, V_COMP_CACHE, K_RAW, V_RAW. The call reads
  *                  and writes all tensors of the cache except BLOCK_TABLE, which the call only reads.
  *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [READS]
+ *   rotate, rotate_bwd  X, [COS and SIN]                    -> OUT
  *
  * Shapes
  *   Q                    [.., query_heads, qk_dim]

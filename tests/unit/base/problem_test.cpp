@@ -322,6 +322,8 @@ TEST(Problem, EachOperatorCompilesInWhatItReads) {
                                         "qk_dim=192 v_dim=128 | batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
   EXPECT_EQ(keyOf(Operator::kCombine), "combine dtype=bf16 gate=value gate_per_group=0 group=8 packed=0 v_dim=128 | "
                                        "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
+  EXPECT_EQ(keyOf(Operator::kRotate), "rotate dtype=bf16 packed=0 qk_dim=192 rotary_dims=192 rotary_style=half | "
+                                      "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
   EXPECT_EQ(keyOf(Operator::kSequences), "sequences cmp_block=32 cmp_stride=16 dtype=fp32 | batch=2");
   EXPECT_EQ(keyOf(Operator::kCacheSequences), "cache_sequences cmp_block=32 cmp_stride=16 dtype=fp32 page_size=0 | "
                                               "batch=2");

@@ -252,9 +252,9 @@ TEST_F(CApi, LengthsBeyondTheMaximaAreNamedWithTheirSequence) {
 
 TEST(Operators, TheHeaderHasTheNumbersOfTheTable) {
   const std::pair<nsa_op, const char *> operators[] = {
-      {NSA_OP_DENSE, "dense"},     {NSA_OP_WINDOW, "window"}, {NSA_OP_COMPRESS, "compress"},
-      {NSA_OP_CMP, "cmp"},         {NSA_OP_SELECT, "select"}, {NSA_OP_SEL, "sel"},
-      {NSA_OP_COMBINE, "combine"}, {NSA_OP_NSA, "nsa"},       {NSA_OP_DECODE, "decode"}};
+      {NSA_OP_DENSE, "dense"},   {NSA_OP_WINDOW, "window"}, {NSA_OP_COMPRESS, "compress"},    {NSA_OP_CMP, "cmp"},
+      {NSA_OP_SELECT, "select"}, {NSA_OP_SEL, "sel"},       {NSA_OP_COMBINE, "combine"},      {NSA_OP_NSA, "nsa"},
+      {NSA_OP_DECODE, "decode"}, {NSA_OP_ROTATE, "rotate"}, {NSA_OP_ROTATE_BWD, "rotate_bwd"}};
   EXPECT_EQ(std::size(operators), publicOperators().size());
   for (const auto &[number, name] : operators) {
     const OperatorDef *found = findPublicOperator(number);
@@ -262,7 +262,7 @@ TEST(Operators, TheHeaderHasTheNumbersOfTheTable) {
     EXPECT_EQ(found->name, name);
   }
   EXPECT_EQ(findPublicOperator(-1), nullptr);
-  EXPECT_EQ(findPublicOperator(NSA_OP_DECODE + 1), nullptr) << "internal operators have no number";
+  EXPECT_EQ(findPublicOperator(NSA_OP_ROTATE_BWD + 1), nullptr) << "internal operators have no number";
 }
 
 TEST_F(CApi, RulesOfSpecAndMaxima) {
@@ -274,7 +274,7 @@ TEST_F(CApi, RulesOfSpecAndMaxima) {
   } rows[] = {
       {"spec.size", "3", [](Call &c) { c.spec.size = 3; }},
       {"spec.reserved", "1", [](Call &c) { c.spec.reserved[3] = 1; }},
-      {"op", "9", [](Call &c) { c.spec.op = static_cast<nsa_op>(9); }},
+      {"op", "11", [](Call &c) { c.spec.op = static_cast<nsa_op>(11); }},
       {"gate_per_group", "2", [](Call &c) { c.spec.gate_per_group = 2; }},
       {"dtype", "int32", [](Call &c) { c.spec.dtype = NSA_INT32; }},
       {"dtype", "-1", [](Call &c) { c.spec.dtype = static_cast<nsa_dtype>(-1); }},
