@@ -21,37 +21,22 @@ template <typename Number> Number numberAfter(const std::string &text, size_t pr
 } // namespace
 
 Result<std::unique_ptr<BareLaunch>> BareLaunch::make(const std::string &name, const StoredKernel &stored) {
-  Result<Manifest> manifest = Manifest::parse(stored.manifest);
-  if (!manifest)
-    return manifest.status();
+  NSA_ASSIGN_OR_RETURN(Manifest manifest, Manifest::parse(stored.manifest));
   std::unique_ptr<BareLaunch> result(new BareLaunch);
   const bool gpu = name.starts_with(kCudaPrefix);
-  Result<std::unique_ptr<Device>> device =
-      gpu ? cuda::CudaDevice::open(numberAfter<int>(name, kCudaPrefix.size())) : cpu::CpuDevice::open(0, "");
-  if (!device)
-    return device.status();
-  result->device = std::move(*device);
-  Result<std::shared_ptr<const LoadedKernel>> kernel =
-      LoadedKernel::load(*result->device, stored.content, *manifest, stored.binary);
-  if (!kernel)
-    return kernel.status();
-  result->kernel = std::move(*kernel);
+  NSA_ASSIGN_OR_RETURN(result->device, gpu ? cuda::CudaDevice::open(numberAfter<int>(name, kCudaPrefix.size()))
+                                           : cpu::CpuDevice::open(0, ""));
+  NSA_ASSIGN_OR_RETURN(result->kernel, LoadedKernel::load(*result->device, stored.content, manifest, stored.binary));
   if (gpu) {
-    Result<const cuda::Driver *> driver = cuda::Driver::get();
-    if (!driver)
-      return driver.status();
+    NSA_ASSIGN_OR_RETURN(const cuda::Driver *driver, cuda::Driver::get());
     cuda::DeviceId id = 0;
-    NSA_CUDA_CALL(**driver, deviceGet, (&id, numberAfter<int>(name, kCudaPrefix.size())));
-    result->primary.emplace(**driver, id);
-    NSA_RETURN_IF_ERROR(result->loadOnGpu(*manifest, stored.binary));
+    NSA_CUDA_CALL(*driver, deviceGet, (&id, numberAfter<int>(name, kCudaPrefix.size())));
+    result->primary.emplace(*driver, id);
+    NSA_RETURN_IF_ERROR(result->loadOnGpu(manifest, stored.binary));
     return result;
   }
   result->pool = std::make_unique<cpu::WorkerPool>(1);
-  Result<std::unique_ptr<cpu::CpuImage>> image =
-      cpu::CpuImage::map(stored.binary, numberAfter<uint64_t>(manifest->entry, 1));
-  if (!image)
-    return image.status();
-  result->image = std::move(*image);
+  NSA_ASSIGN_OR_RETURN(result->image, cpu::CpuImage::map(stored.binary, numberAfter<uint64_t>(manifest.entry, 1)));
   return result;
 }
 

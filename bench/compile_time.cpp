@@ -24,28 +24,21 @@ double processMs() {
 
 Result<CompileTime> measureCompileTime(const std::string &compilerPath, const Spec &spec, int samples) {
   const double begin = wallMs();
-  Result<std::shared_ptr<const CompilerLibrary>> library = CompilerLibrary::open(compilerPath);
-  if (!library)
-    return library.status();
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> library, CompilerLibrary::open(compilerPath));
   const Problem problem = Problem::make(spec, {.batch = 1, .tokensQ = 4096, .seqlenQ = 4096, .seqlenK = 4096});
   CompileRequest request;
   request.target = "cpu";
   request.op = problem.opName();
   request.fixed = problem.fixed();
-  Result<std::vector<Candidate>> candidates = (*library)->list(request);
-  if (!candidates)
-    return candidates.status();
+  NSA_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, library->list(request));
   CompileTime result;
-  result.templateName = request.templateName = candidates->front().templateName;
-  result.config = candidates->front().config;
-  Result<std::map<std::string, std::string>> config = parseValues(result.config);
-  if (!config)
-    return config.status();
-  request.config = std::move(*config);
+  result.templateName = request.templateName = candidates.front().templateName;
+  result.config = candidates.front().config;
+  NSA_ASSIGN_OR_RETURN(request.config, parseValues(result.config));
   std::vector<double> wall, cpu;
   for (int i = 0; i <= samples; ++i) {
     const double wallBefore = wallMs(), cpuBefore = processMs();
-    if (Result<CompiledKernel> kernel = (*library)->compile(request); !kernel)
+    if (Result<CompiledKernel> kernel = library->compile(request); !kernel)
       return kernel.status();
     if (i == 0) {
       result.openMs = wallMs() - begin;

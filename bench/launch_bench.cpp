@@ -100,43 +100,31 @@ Status LaunchBench::fillDatabases() {
   const LaunchRequest crowded = crowdedRequest();
   kernels = realRequests(flags.quick);
   {
-    Result<tools::EngineHandle> engine = openEngine(NSA_MISS_DEFAULT, real);
-    if (!engine)
-      return engine.status();
-    Result<nlohmann::json> machine = machineFacts(engine->get());
-    if (!machine)
-      return machine.status();
-    Result<BenchReport> made = BenchReport::create(
-        flags.results, "launch", {{"machine", *machine}},
-        {{"measure", "measure"}, {"threads", "threads"}, {"median us", "median_us"}, {"clock", "clock"}});
-    if (!made)
-      return made.status();
-    report = std::move(*made);
+    NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, openEngine(NSA_MISS_DEFAULT, real));
+    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, machineFacts(engine.get()));
+    NSA_ASSIGN_OR_RETURN(
+        report, BenchReport::create(
+                    flags.results, "launch", {{"machine", machine}},
+                    {{"measure", "measure"}, {"threads", "threads"}, {"median us", "median_us"}, {"clock", "clock"}}));
     for (const LaunchRequest &request : {tiny, crowded})
-      NSA_RETURN_IF_ERROR(tools::createPlan(engine->get(), request.spec, request.maxima).status());
+      NSA_RETURN_IF_ERROR(tools::createPlan(engine.get(), request.spec, request.maxima).status());
     for (const LaunchRequest &request : kernels)
-      NSA_RETURN_IF_ERROR(tools::createPlan(engine->get(), request.spec, request.maxima).status());
+      NSA_RETURN_IF_ERROR(tools::createPlan(engine.get(), request.spec, request.maxima).status());
   }
   std::string warning;
-  Result<std::unique_ptr<KernelStore>> from = KernelStore::open({.path = real, .readOnly = true}, warning);
-  if (!from)
-    return from.status();
-  Result<std::vector<StoredChoice>> choices = (*from)->listChoices();
-  if (!choices)
-    return choices.status();
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<KernelStore> from, KernelStore::open({.path = real, .readOnly = true}, warning));
+  NSA_ASSIGN_OR_RETURN(std::vector<StoredChoice> choices, from->listChoices());
   struct Stored {
     StoredKernel kernel;
     StoredChoice choice;
   };
   auto storedOf = [&](const LaunchRequest &request) -> Result<Stored> {
     const std::string problem = Problem::make(request.spec, request.maxima).key();
-    for (const StoredChoice &choice : *choices)
+    for (const StoredChoice &choice : choices)
       if (choice.problem == problem) {
-        Result<std::optional<StoredKernel>> kernel = (*from)->findKernel(choice.content);
-        if (!kernel)
-          return kernel.status();
-        if (*kernel)
-          return Stored{std::move(**kernel), choice};
+        NSA_ASSIGN_OR_RETURN(std::optional<StoredKernel> kernel, from->findKernel(choice.content));
+        if (kernel)
+          return Stored{std::move(*kernel), choice};
       }
     return Status::error(ErrorCode::kInternal, "the kernel of '" + problem + "' was not stored; " + warning);
   };
@@ -147,13 +135,12 @@ Status LaunchBench::fillDatabases() {
   crowdedKernel = many->kernel;
 
   distinct = distinctRequests(flags.quick ? 200 : flags.specs);
-  Result<std::unique_ptr<KernelStore>> to = KernelStore::open({.path = manyPath, .readOnly = false}, warning);
-  if (!to)
-    return to.status();
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<KernelStore> to,
+                       KernelStore::open({.path = manyPath, .readOnly = false}, warning));
   for (const LaunchRequest &request : distinct) {
     Stored &stored = hasManyRows(request.spec, request.maxima) ? *many : *few;
     stored.choice.problem = Problem::make(request.spec, request.maxima).key();
-    NSA_RETURN_IF_ERROR((*to)->put(stored.kernel, &stored.choice));
+    NSA_RETURN_IF_ERROR(to->put(stored.kernel, &stored.choice));
   }
   return Status::ok();
 }
@@ -162,18 +149,14 @@ Status LaunchBench::measureDatabase() {
   std::vector<double> first, further;
   const CallClock clock(1);
   // A GPU's context is made once: plans do not wait for it here.
-  Result<tools::EngineHandle> keeper = openEngine(NSA_MISS_FAIL, real);
-  if (!keeper)
-    return keeper.status();
-  NSA_RETURN_IF_ERROR(tools::createPlan(keeper->get(), kernels[0].spec, kernels[0].maxima).status());
+  NSA_ASSIGN_OR_RETURN(tools::EngineHandle keeper, openEngine(NSA_MISS_FAIL, real));
+  NSA_RETURN_IF_ERROR(tools::createPlan(keeper.get(), kernels[0].spec, kernels[0].maxima).status());
   for (int round = 0; round < (flags.quick ? 3 : 11); ++round) {
-    Result<tools::EngineHandle> engine = openEngine(NSA_MISS_FAIL, real);
-    if (!engine)
-      return engine.status();
+    NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, openEngine(NSA_MISS_FAIL, real));
     std::vector<tools::PlanHandle> plans;
     for (const LaunchRequest &request : kernels) {
       const double start = clock.nanoseconds();
-      Result<tools::PlanHandle> plan = tools::createPlan(engine->get(), request.spec, request.maxima);
+      Result<tools::PlanHandle> plan = tools::createPlan(engine.get(), request.spec, request.maxima);
       const double microseconds = (clock.nanoseconds() - start) / 1e3;
       if (!plan)
         return plan.status();
@@ -211,16 +194,14 @@ Result<std::vector<double>> LaunchBench::sample(int threads, int rounds, int cal
 }
 
 Status LaunchBench::measureMemory() {
-  Result<tools::EngineHandle> engine = openEngine(NSA_MISS_FAIL, manyPath);
-  if (!engine)
-    return engine.status();
+  NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, openEngine(NSA_MISS_FAIL, manyPath));
   std::vector<nsa_spec> specs;
   std::vector<nsa_maxima> maxima;
   std::vector<double> known;
   const CallClock clock(1);
   for (const LaunchRequest &request : distinct) {
     const double start = clock.nanoseconds();
-    NSA_RETURN_IF_ERROR(tools::createPlan(engine->get(), request.spec, request.maxima).status());
+    NSA_RETURN_IF_ERROR(tools::createPlan(engine.get(), request.spec, request.maxima).status());
     known.push_back((clock.nanoseconds() - start) / 1e3);
     specs.push_back(capi::convert(request.spec));
     maxima.push_back(capi::convert(request.maxima));
@@ -235,7 +216,7 @@ Status LaunchBench::measureMemory() {
           oneSpec ? 0 : (i + static_cast<size_t>(thread) * count / static_cast<size_t>(flags.threads)) % count;
       nsa_plan *plan = nullptr;
       nsa_error error;
-      if (nsa_plan_create(engine->get(), &specs[at], &maxima[at], nullptr, &plan, &error) != NSA_OK)
+      if (nsa_plan_create(engine.get(), &specs[at], &maxima[at], nullptr, &plan, &error) != NSA_OK)
         return tools::toStatus(error.code, error);
       nsa_plan_destroy(plan);
     }
@@ -260,10 +241,8 @@ Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, const Lau
   constexpr int kCalls = 200; // fewer than a stream's queue holds, so that no call waits for the device
   std::vector<std::unique_ptr<LaunchCaller>> callers;
   for (int i = 0; i < threads; ++i) {
-    Result<std::unique_ptr<LaunchCaller>> caller = LaunchCaller::make(flags.device, bare, request, plan);
-    if (!caller)
-      return caller.status();
-    callers.push_back(std::move(*caller));
+    NSA_ASSIGN_OR_RETURN(std::unique_ptr<LaunchCaller> caller, LaunchCaller::make(flags.device, bare, request, plan));
+    callers.push_back(std::move(caller));
   }
   const CallClock clock(threads);
   const auto rounds = static_cast<size_t>(flags.rounds);
@@ -307,29 +286,21 @@ Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, const Lau
 
 Status LaunchBench::measureRunsOf(nsa_engine *engine, const LaunchRequest &request, const StoredKernel &kernel,
                                   const std::string &what) {
-  Result<tools::PlanHandle> plan = tools::createPlan(engine, request.spec, request.maxima);
-  if (!plan)
-    return plan.status();
-  Result<std::unique_ptr<BareLaunch>> bare = BareLaunch::make(flags.device, kernel);
-  if (!bare)
-    return bare.status();
+  NSA_ASSIGN_OR_RETURN(tools::PlanHandle plan, tools::createPlan(engine, request.spec, request.maxima));
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<BareLaunch> bare, BareLaunch::make(flags.device, kernel));
   for (const int threads : {1, flags.threads})
-    NSA_RETURN_IF_ERROR(measureRunsOn(threads, **bare, request, plan->get(), what));
+    NSA_RETURN_IF_ERROR(measureRunsOn(threads, *bare, request, plan.get(), what));
   return Status::ok();
 }
 
 Status LaunchBench::measureRuns() {
-  Result<tools::EngineHandle> engine = openEngine(NSA_MISS_FAIL, real);
-  if (!engine)
-    return engine.status();
-  NSA_RETURN_IF_ERROR(measureRunsOf(engine->get(), tinyRequest(), *tinyKernel, ""));
-  Result<Manifest> manifest = Manifest::parse(crowdedKernel->manifest);
-  if (!manifest)
-    return manifest.status();
+  NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, openEngine(NSA_MISS_FAIL, real));
+  NSA_RETURN_IF_ERROR(measureRunsOf(engine.get(), tinyRequest(), *tinyKernel, ""));
+  NSA_ASSIGN_OR_RETURN(Manifest manifest, Manifest::parse(crowdedKernel->manifest));
   // Of GPUs with a copy engine: a launch finds the maps of its tensors, and passes them.
-  const auto maps = std::ranges::count(manifest->params, ManifestParam::Kind::kMap, &ManifestParam::kind);
+  const auto maps = std::ranges::count(manifest.params, ManifestParam::Kind::kMap, &ManifestParam::kind);
   return maps == 0 ? Status::ok()
-                   : measureRunsOf(engine->get(), crowdedRequest(), *crowdedKernel,
+                   : measureRunsOf(engine.get(), crowdedRequest(), *crowdedKernel,
                                    ", " + std::to_string(maps) + " tensor maps");
 }
 
@@ -341,10 +312,8 @@ Status LaunchBench::run() {
 }
 
 Status run(const Flags &flags) {
-  Result<tools::ScratchFolder> folder = tools::ScratchFolder::make();
-  if (!folder)
-    return folder.status();
-  return LaunchBench(flags, std::move(*folder)).run();
+  NSA_ASSIGN_OR_RETURN(tools::ScratchFolder folder, tools::ScratchFolder::make());
+  return LaunchBench(flags, std::move(folder)).run();
 }
 
 } // namespace

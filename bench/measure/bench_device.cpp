@@ -9,23 +9,11 @@ Result<BenchDevice> BenchDevice::open(tools::EngineSettings settings) {
   settings = tools::withNothingStored(std::move(settings));
   for (const bool tuned : {false, true}) {
     settings.missPolicy = tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT;
-    Result<tools::EngineHandle> engine = tools::createEngine(settings);
-    if (!engine)
-      return engine.status();
-    opened.engines[tuned] = std::move(*engine);
+    NSA_ASSIGN_OR_RETURN(opened.engines[tuned], tools::createEngine(settings));
   }
-  Result<std::string> name = tools::deviceName(opened.engine(false));
-  if (!name)
-    return name.status();
-  opened.deviceText = std::move(*name);
-  Result<std::unique_ptr<tools::Accelerator>> device = tools::Accelerator::open(opened.deviceText);
-  if (!device)
-    return device.status();
-  opened.device = std::move(*device);
-  Result<tools::Buffer> buffer = flushBuffer(*opened.device);
-  if (!buffer)
-    return buffer.status();
-  opened.flushed = std::move(*buffer);
+  NSA_ASSIGN_OR_RETURN(opened.deviceText, tools::deviceName(opened.engine(false)));
+  NSA_ASSIGN_OR_RETURN(opened.device, tools::Accelerator::open(opened.deviceText));
+  NSA_ASSIGN_OR_RETURN(opened.flushed, flushBuffer(*opened.device));
   return opened;
 }
 
@@ -36,11 +24,9 @@ Result<std::vector<std::unique_ptr<PlanContender>>> BenchDevice::contenders(cons
   for (const bool tunes : {false, true}) {
     if (tunes && !tuned)
       continue;
-    Result<std::unique_ptr<PlanContender>> plan =
-        PlanContender::make(tunes ? "nsa tuned" : "nsa default", engine(tunes), arena);
-    if (!plan)
-      return plan.status();
-    made.push_back(std::move(*plan));
+    NSA_ASSIGN_OR_RETURN(std::unique_ptr<PlanContender> plan,
+                         PlanContender::make(tunes ? "nsa tuned" : "nsa default", engine(tunes), arena));
+    made.push_back(std::move(plan));
   }
   return made;
 }

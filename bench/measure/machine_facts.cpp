@@ -16,11 +16,9 @@ std::string processorName() {
 }
 
 Result<nlohmann::json> machineFacts(nsa_engine *engine) {
-  Result<nlohmann::json> description = tools::describeEngine(engine);
-  if (!description)
-    return description.status();
+  NSA_ASSIGN_OR_RETURN(nlohmann::json description, tools::describeEngine(engine));
   // Only what bears on a measurement: paths of the machine stay on the machine.
-  nlohmann::json facts = {{"device", (*description)["device"]},
+  nlohmann::json facts = {{"device", description["device"]},
                           {"processor", processorName()},
                           {"cores", std::thread::hardware_concurrency()},
                           {"version", nsa_version()},

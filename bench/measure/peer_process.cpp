@@ -35,12 +35,10 @@ public:
   const std::string &name() const override { return contenderName; }
   nlohmann::ordered_json facts() const override { return contenderFacts; }
   Result<double> sample() override {
-    Result<nlohmann::ordered_json> answer = process.ask({{"command", "sample"}, {"name", contenderName}});
-    if (!answer)
-      return answer.status();
-    if (!answer->contains("milliseconds") || !(*answer)["milliseconds"].is_number())
-      return peerError(textOf(*answer, "trouble", "no time in " + answer->dump()));
-    return (*answer)["milliseconds"].get<double>();
+    NSA_ASSIGN_OR_RETURN(nlohmann::ordered_json answer, process.ask({{"command", "sample"}, {"name", contenderName}}));
+    if (!answer.contains("milliseconds") || !answer["milliseconds"].is_number())
+      return peerError(textOf(answer, "trouble", "no time in " + answer.dump()));
+    return answer["milliseconds"].get<double>();
   }
 
 private:
@@ -79,12 +77,10 @@ Result<std::unique_ptr<PeerProcess>> PeerProcess::start(const std::string &scrip
     peer->process = -1;
     return peerError(std::string("python3 cannot be started: ") + std::strerror(error));
   }
-  Result<nlohmann::ordered_json> greeting = peer->readAnswer();
-  if (!greeting)
-    return greeting.status();
-  if (!greeting->contains("versions"))
-    return peerError(textOf(*greeting, "unavailable", "unexpected greeting " + greeting->dump()));
-  peer->versionFacts = (*greeting)["versions"];
+  NSA_ASSIGN_OR_RETURN(nlohmann::ordered_json greeting, peer->readAnswer());
+  if (!greeting.contains("versions"))
+    return peerError(textOf(greeting, "unavailable", "unexpected greeting " + greeting.dump()));
+  peer->versionFacts = greeting["versions"];
   return peer;
 }
 
@@ -144,13 +140,11 @@ Result<PeerProcess::Peers> PeerProcess::prepare(const BenchCase &benchCase, size
   question["command"] = "prepare";
   question["flush_bytes"] = flushBytes;
   question["checked_queries"] = checkedQueries(benchCase.spec, benchCase.maxima);
-  Result<nlohmann::ordered_json> answer = ask(question);
-  if (!answer)
-    return answer.status();
-  if (!answer->contains("implementations") || !(*answer)["implementations"].is_array())
-    return peerError(textOf(*answer, "trouble", "unexpected answer " + answer->dump()));
+  NSA_ASSIGN_OR_RETURN(nlohmann::ordered_json answer, ask(question));
+  if (!answer.contains("implementations") || !answer["implementations"].is_array())
+    return peerError(textOf(answer, "trouble", "unexpected answer " + answer.dump()));
   Peers peers;
-  for (nlohmann::ordered_json &entry : (*answer)["implementations"]) {
+  for (nlohmann::ordered_json &entry : answer["implementations"]) {
     const std::string name = textOf(entry, "name", "");
     if (entry.contains("trouble")) {
       peers.absent.push_back({name, textOf(entry, "trouble", "")});

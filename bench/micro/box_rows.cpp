@@ -29,31 +29,25 @@ Result<int> misplacedBytes(MicroDevice &device, int rows) {
   std::vector<uint16_t> matrix(static_cast<size_t>(kMatrixRows) * kTileColumns);
   for (size_t i = 0; i < matrix.size(); ++i)
     matrix[i] = static_cast<uint16_t>(i * 40503u + (i >> 16));
-  Result<tools::Buffer> memory = accelerator.allocate(matrix.size() * 2);
-  if (!memory)
-    return memory.status();
-  Result<tools::Buffer> tile = accelerator.allocate(kTileBytes);
-  if (!tile)
-    return tile.status();
-  NSA_RETURN_IF_ERROR(accelerator.upload(memory->data(), matrix.data(), matrix.size() * 2));
+  NSA_ASSIGN_OR_RETURN(tools::Buffer memory, accelerator.allocate(matrix.size() * 2));
+  NSA_ASSIGN_OR_RETURN(tools::Buffer tile, accelerator.allocate(kTileBytes));
+  NSA_RETURN_IF_ERROR(accelerator.upload(memory.data(), matrix.data(), matrix.size() * 2));
   std::vector<int32_t> places;
   for (int box = 0; box < kTileRows / rows; ++box)
     places.push_back(sourceRow(box, rows));
-  Result<tools::Buffer> placeBuffer = accelerator.allocate(places.size() * sizeof(int32_t));
-  if (!placeBuffer)
-    return placeBuffer.status();
-  NSA_RETURN_IF_ERROR(accelerator.upload(placeBuffer->data(), places.data(), places.size() * sizeof(int32_t)));
-  NSA_RETURN_IF_ERROR(accelerator.fill(tile->data(), 0xff, kTileBytes));
-  Result<cuda::TensorMap> map = device.tensorMap(
-      {.data = memory->data(), .columns = kTileColumns, .rows = kMatrixRows, .rowBytes = kTileColumns * 2},
-      kTileColumns, static_cast<unsigned>(rows));
-  if (!map)
-    return map.status();
-  void *from = placeBuffer->data(), *to = tile->data();
+  NSA_ASSIGN_OR_RETURN(tools::Buffer placeBuffer, accelerator.allocate(places.size() * sizeof(int32_t)));
+  NSA_RETURN_IF_ERROR(accelerator.upload(placeBuffer.data(), places.data(), places.size() * sizeof(int32_t)));
+  NSA_RETURN_IF_ERROR(accelerator.fill(tile.data(), 0xff, kTileBytes));
+  NSA_ASSIGN_OR_RETURN(
+      cuda::TensorMap map,
+      device.tensorMap(
+          {.data = memory.data(), .columns = kTileColumns, .rows = kMatrixRows, .rowBytes = kTileColumns * 2},
+          kTileColumns, static_cast<unsigned>(rows)));
+  void *from = placeBuffer.data(), *to = tile.data();
   NSA_RETURN_IF_ERROR(
-      device.launch(layoutSource(), {.threads = 128, .sharedBytes = 2048 + kTileBytes}, {&*map, &from, &rows, &to}));
+      device.launch(layoutSource(), {.threads = 128, .sharedBytes = 2048 + kTileBytes}, {&map, &from, &rows, &to}));
   std::vector<uint16_t> found(kTileBytes / 2);
-  NSA_RETURN_IF_ERROR(accelerator.download(found.data(), tile->data(), kTileBytes));
+  NSA_RETURN_IF_ERROR(accelerator.download(found.data(), tile.data(), kTileBytes));
   int misplaced = 0;
   for (int row = 0; row < kTileRows; ++row)
     for (int column = 0; column < kTileColumns; ++column) {
@@ -78,24 +72,18 @@ std::vector<MicroSource> boxRowSources() {
 
 Status measureBoxRows(MicroDevice &device, MicroReport &report) {
   for (const int rows : kLayoutRows) {
-    Result<int> misplaced = misplacedBytes(device, rows);
-    if (!misplaced)
-      return misplaced.status();
+    NSA_ASSIGN_OR_RETURN(int misplaced, misplacedBytes(device, rows));
     NSA_RETURN_IF_ERROR(report.add("box", "tile of 64 rows from boxes of " + std::to_string(rows) + ": misplaced",
-                                   "bytes", {static_cast<double>(*misplaced)}, {{"box_rows", rows}}));
+                                   "bytes", {static_cast<double>(misplaced)}, {{"box_rows", rows}}));
   }
-  Result<tools::Buffer> memory = device.accelerator().allocate(32 << 20);
-  if (!memory)
-    return memory.status();
-  NSA_RETURN_IF_ERROR(device.accelerator().fill(memory->data(), 0x3c, memory->size()));
+  NSA_ASSIGN_OR_RETURN(tools::Buffer memory, device.accelerator().allocate(32 << 20));
+  NSA_RETURN_IF_ERROR(device.accelerator().fill(memory.data(), 0x3c, memory.size()));
   for (const RingJob &job : rowJobs()) {
-    Result<std::vector<double>> rates = ringRate(device, report.samples(), *memory, job);
-    if (!rates)
-      return rates.status();
+    NSA_ASSIGN_OR_RETURN(std::vector<double> rates, ringRate(device, report.samples(), memory, job));
     NSA_RETURN_IF_ERROR(report.add("box",
                                    "boxes of " + std::to_string(job.boxRows) + " rows, started by " +
                                        (job.issuers == 1 ? "one thread" : "32 lanes"),
-                                   "TB/s", std::move(*rates), ringColumns(job)));
+                                   "TB/s", std::move(rates), ringColumns(job)));
   }
   return Status::ok();
 }

@@ -18,26 +18,22 @@ MicroSource clusterSource(unsigned size) { return {"cluster_latency.cu", {{"kClu
 Status measureSize(MicroDevice &device, MicroReport &report, unsigned size) {
   const MicroSource source = clusterSource(size);
   MicroLaunch launch{.blocks = size, .threads = kThreads, .sharedBytes = kFullSharedBytes, .cluster = size};
-  Result<int> active = device.activeClusters(source, launch);
-  if (!active)
-    return active.status();
+  NSA_ASSIGN_OR_RETURN(int active, device.activeClusters(source, launch));
   const std::string text = "C = " + std::to_string(size) + ", ";
   NSA_RETURN_IF_ERROR(report.add("cluster", text + "clusters at once, a block a multiprocessor", "clusters",
-                                 {static_cast<double>(*active)}, {{"cluster", size}}));
-  if (*active == 0)
+                                 {static_cast<double>(active)}, {{"cluster", size}}));
+  if (active == 0)
     return Status::ok(); // this card has no room for one
   for (const bool full : {false, true}) {
-    launch.blocks = size * static_cast<unsigned>(full ? *active : 1);
+    launch.blocks = size * static_cast<unsigned>(full ? active : 1);
     launch.sharedBytes = full ? kFullSharedBytes : kSharedBytes;
     const size_t count = launch.blocks * kMeasureCount;
-    Result<tools::Buffer> clocks = device.accelerator().allocate(count * sizeof(int64_t));
-    if (!clocks)
-      return clocks.status();
+    NSA_ASSIGN_OR_RETURN(tools::Buffer clocks, device.accelerator().allocate(count * sizeof(int64_t)));
     int repetitions = 64;
-    void *to = clocks->data();
+    void *to = clocks.data();
     for (size_t measure = 0; measure < kMeasureCount; ++measure) {
       Result<std::vector<double>> samples = device.clocks(
-          report.samples(), *clocks, count, [&] { return device.launch(source, launch, {&repetitions, &to}); },
+          report.samples(), clocks, count, [&] { return device.launch(source, launch, {&repetitions, &to}); },
           [&](const std::vector<int64_t> &numbers) {
             std::vector<int64_t> own;
             for (size_t i = measure; i < numbers.size(); i += kMeasureCount)

@@ -32,14 +32,12 @@ std::vector<MicroSource> compileCostSources() {
 Status measureCompileCosts(MicroDevice &device, MicroReport &report) {
   const int samples = std::min(report.samples(), 5);
   for (const CompileJob &job : compileJobs()) {
-    Result<std::string> text = microText(job.source, microKernelFolder());
-    if (!text)
-      return text.status();
+    NSA_ASSIGN_OR_RETURN(std::string text, microText(job.source, microKernelFolder()));
     std::vector<double> milliseconds;
     for (int i = 0; i < samples; ++i) {
       const auto start = std::chrono::steady_clock::now();
       Result<NvrtcOutput> output =
-          device.compiler().compile(*text, job.source.name(), device.info().target, Nvrtc::Output::kCubin);
+          device.compiler().compile(text, job.source.name(), device.info().target, Nvrtc::Output::kCubin);
       const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
       if (!output)
         return output.status();

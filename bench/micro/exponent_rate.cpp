@@ -45,23 +45,21 @@ Status measureExponents(MicroDevice &device, MicroReport &report) {
     const int tileClocks = (job.products ? kProductFlops / static_cast<int>(kPeakFlopsPerClock) : 0) +
                            job.exponents * kWarpgroupThreads / kExponentsPerClock;
     const int tiles = kClocksPerSample / (tileClocks * job.warpgroups);
-    Result<std::vector<double>> clocks =
-        blockClocks(device, report.samples(), exponentSource(job),
-                    {.blocks = device.multiprocessors(),
-                     .threads = static_cast<unsigned>(job.warpgroups * kWarpgroupThreads),
-                     .sharedBytes = kSharedBytes},
-                    tiles);
-    if (!clocks)
-      return clocks.status();
+    NSA_ASSIGN_OR_RETURN(std::vector<double> clocks,
+                         blockClocks(device, report.samples(), exponentSource(job),
+                                     {.blocks = device.multiprocessors(),
+                                      .threads = static_cast<unsigned>(job.warpgroups * kWarpgroupThreads),
+                                      .sharedBytes = kSharedBytes},
+                                     tiles));
     const double flops = static_cast<double>(kProductFlops) * tiles * job.warpgroups;
     const double exponents = static_cast<double>(job.exponents) * kWarpgroupThreads * tiles * job.warpgroups;
-    for (double &sample : *clocks)
+    for (double &sample : clocks)
       sample = job.products ? 100 * flops / sample / kPeakFlopsPerClock : exponents / sample;
     const std::string what = std::to_string(job.exponents) + " exponents a thread and tile ";
     NSA_RETURN_IF_ERROR(report.add("exponent",
                                    what + (job.products ? job.overlap ? "beside" : "after" : "without") +
                                        " its products, " + std::to_string(job.warpgroups) + " warpgroups",
-                                   job.products ? "% of peak" : "ex2/clock/SM", std::move(*clocks),
+                                   job.products ? "% of peak" : "ex2/clock/SM", std::move(clocks),
                                    {{"exponents", job.exponents}, {"warpgroups", job.warpgroups}}));
   }
   return Status::ok();

@@ -25,10 +25,9 @@ constexpr GapJob kGapJobs[] = {{"empty", 0, 0, 0},
 // Clocks of the multiprocessors in a microsecond.
 Result<double> clockRate(MicroDevice &device) {
   int64_t clocks = kClockProbe;
-  Result<std::vector<double>> times = device.time(5, [&] { return device.launch(spinSource(), {}, {&clocks}); });
-  if (!times)
-    return times.status();
-  return static_cast<double>(kClockProbe) / (median(*times) * 1e3);
+  NSA_ASSIGN_OR_RETURN(std::vector<double> times,
+                       device.time(5, [&] { return device.launch(spinSource(), {}, {&clocks}); }));
+  return static_cast<double>(kClockProbe) / (median(times) * 1e3);
 }
 
 Status measureGap(MicroDevice &device, MicroReport &report, const GapJob &job, double clocksPerUs) {
@@ -44,21 +43,16 @@ Status measureGap(MicroDevice &device, MicroReport &report, const GapJob &job, d
       auto enqueue = [&] { return device.launch(spinSource(), launch, {&clocks}, kKernels); };
       std::unique_ptr<tools::Recording> recording;
       if (graph) {
-        Result<std::unique_ptr<tools::Recording>> recorded = device.accelerator().record(enqueue);
-        if (!recorded)
-          return recorded.status();
-        recording = std::move(*recorded);
+        NSA_ASSIGN_OR_RETURN(recording, device.accelerator().record(enqueue));
       }
-      Result<std::vector<double>> times =
-          device.time(report.samples(), [&] { return recording ? recording->replay() : enqueue(); });
-      if (!times)
-        return times.status();
-      for (double &sample : *times)
+      NSA_ASSIGN_OR_RETURN(std::vector<double> times,
+                           device.time(report.samples(), [&] { return recording ? recording->replay() : enqueue(); }));
+      for (double &sample : times)
         sample = sample * 1e3 / kKernels - static_cast<double>(job.clocks) / clocksPerUs;
       NSA_RETURN_IF_ERROR(report.add("launch",
                                      std::string(job.text) + ", " + (graph ? "graph" : "stream") +
                                          (programmatic ? ", programmatic" : "") + (job.clocks ? ": gap" : ": period"),
-                                     "us", std::move(*times), {{"programmatic", programmatic ? 1 : 0}}));
+                                     "us", std::move(times), {{"programmatic", programmatic ? 1 : 0}}));
     }
   return Status::ok();
 }
@@ -68,21 +62,17 @@ Status measureGap(MicroDevice &device, MicroReport &report, const GapJob &job, d
 std::vector<MicroSource> launchGapSources() { return {spinSource()}; }
 
 Status measureLaunchGaps(MicroDevice &device, MicroReport &report) {
-  Result<double> rate = clockRate(device);
-  if (!rate)
-    return rate.status();
-  NSA_RETURN_IF_ERROR(report.add("launch", "clock of a multiprocessor that only counts", "MHz", {*rate}));
+  NSA_ASSIGN_OR_RETURN(double rate, clockRate(device));
+  NSA_RETURN_IF_ERROR(report.add("launch", "clock of a multiprocessor that only counts", "MHz", {rate}));
   for (const GapJob &job : kGapJobs)
-    NSA_RETURN_IF_ERROR(measureGap(device, report, job, *rate));
+    NSA_RETURN_IF_ERROR(measureGap(device, report, job, rate));
   // One launch alone, host and device: what a single call takes until it is seen to have ended.
   int64_t none = 0;
-  Result<std::vector<double>> alone =
-      device.time(report.samples(), [&] { return device.launch(spinSource(), {}, {&none}); });
-  if (!alone)
-    return alone.status();
-  for (double &sample : *alone)
+  NSA_ASSIGN_OR_RETURN(std::vector<double> alone,
+                       device.time(report.samples(), [&] { return device.launch(spinSource(), {}, {&none}); }));
+  for (double &sample : alone)
     sample *= 1e3;
-  return report.add("launch", "empty, alone between two events", "us", std::move(*alone));
+  return report.add("launch", "empty, alone between two events", "us", std::move(alone));
 }
 
 } // namespace nsa::bench

@@ -25,34 +25,27 @@ Status runMicro(const MicroFlags &flags) {
         known += (known.empty() ? "" : ", ") + std::string(group.name);
       return Status::invalid("--groups", name, "must be among " + known);
     }
-  Result<std::unique_ptr<MicroDevice>> device = MicroDevice::open(flags.device);
-  if (!device)
-    return device.status();
-  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_FAIL));
-  if (!engine)
-    return engine.status();
-  Result<nlohmann::json> machine = machineFacts(engine->get());
-  if (!machine)
-    return machine.status();
-  Result<BenchReport> file =
-      BenchReport::create(flags.results, "micro", {{"machine", *machine}, {"nvrtc", (*device)->compiler().version()}},
-                          {{"group", "group"},
-                           {"measure", "measure"},
-                           {"median", "median"},
-                           {"unit", "unit"},
-                           {"least", "least"},
-                           {"most", "most"}});
-  if (!file)
-    return file.status();
-  MicroReport report(*file, flags.quick ? 3 : flags.samples);
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<MicroDevice> device, MicroDevice::open(flags.device));
+  NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(flags.engineSettings(NSA_MISS_FAIL)));
+  NSA_ASSIGN_OR_RETURN(nlohmann::json machine, machineFacts(engine.get()));
+  NSA_ASSIGN_OR_RETURN(BenchReport file,
+                       BenchReport::create(flags.results, "micro",
+                                           {{"machine", machine}, {"nvrtc", device->compiler().version()}},
+                                           {{"group", "group"},
+                                            {"measure", "measure"},
+                                            {"median", "median"},
+                                            {"unit", "unit"},
+                                            {"least", "least"},
+                                            {"most", "most"}}));
+  MicroReport report(file, flags.quick ? 3 : flags.samples);
   for (const MicroGroup &group : microGroups()) {
     if (!flags.groups.empty() && std::find(flags.groups.begin(), flags.groups.end(), group.name) == flags.groups.end())
       continue;
-    NSA_RETURN_IF_ERROR((*device)->load(group.sources()));
-    NSA_RETURN_IF_ERROR(group.measure(**device, report));
+    NSA_RETURN_IF_ERROR(device->load(group.sources()));
+    NSA_RETURN_IF_ERROR(group.measure(*device, report));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  return file->setFact("seconds", seconds.count());
+  return file.setFact("seconds", seconds.count());
 }
 
 } // namespace

@@ -23,29 +23,18 @@ Status unavailableDevice(const std::string &name, const std::string &reason) {
 Result<std::unique_ptr<MicroDevice>> MicroDevice::open(const std::string &name) {
   if (!name.starts_with(kCudaPrefix))
     return unavailableDevice(name, "it is no GPU");
-  Result<const cuda::Driver *> driver = cuda::Driver::get();
-  if (!driver)
-    return driver.status();
+  NSA_ASSIGN_OR_RETURN(const cuda::Driver *driver, cuda::Driver::get());
   std::unique_ptr<MicroDevice> opened(new MicroDevice);
-  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(name);
-  if (!accelerator)
-    return accelerator.status();
-  opened->device = std::move(*accelerator);
+  NSA_ASSIGN_OR_RETURN(opened->device, tools::Accelerator::open(name));
   int ordinal = 0;
   std::from_chars(name.data() + kCudaPrefix.size(), name.data() + name.size(), ordinal);
-  Result<cuda::DeviceInfo> info = cuda::readDeviceInfo(**driver, ordinal);
-  if (!info)
-    return info.status();
-  opened->deviceInfo = std::move(*info);
+  NSA_ASSIGN_OR_RETURN(opened->deviceInfo, cuda::readDeviceInfo(*driver, ordinal));
   if (opened->info().target != kTarget)
     return unavailableDevice(name,
                              opened->info().name + " is " + opened->info().target + ", the kernels are for " + kTarget);
-  opened->context.emplace(**driver, opened->info().device);
+  opened->context.emplace(*driver, opened->info().device);
   NSA_RETURN_IF_ERROR(opened->context->retain());
-  Result<const Nvrtc *> nvrtc = Nvrtc::open({.path = "", .driverVersion = (*driver)->version()});
-  if (!nvrtc)
-    return nvrtc.status();
-  opened->nvrtc = *nvrtc;
+  NSA_ASSIGN_OR_RETURN(opened->nvrtc, Nvrtc::open({.path = "", .driverVersion = driver->version()}));
   return opened;
 }
 
@@ -184,11 +173,9 @@ Result<cuda::TensorMap> MicroDevice::tensorMap(const MicroMatrix &matrix, unsign
 Result<std::vector<double>> MicroDevice::time(int samples, const std::function<Status()> &enqueue) const {
   std::vector<double> milliseconds;
   for (int i = 0; i < kWarmUps + samples; ++i) {
-    Result<double> sample = device->time(enqueue);
-    if (!sample)
-      return sample.status();
+    NSA_ASSIGN_OR_RETURN(double sample, device->time(enqueue));
     if (i >= kWarmUps)
-      milliseconds.push_back(*sample);
+      milliseconds.push_back(sample);
   }
   return milliseconds;
 }

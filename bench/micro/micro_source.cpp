@@ -32,10 +32,9 @@ Result<std::string> microText(const MicroSource &source, const std::string &fold
   std::string constants;
   for (const auto &[name, value] : source.constants)
     constants += "constexpr int " + name + " = " + std::to_string(value) + ";\n";
-  Result<DeviceSource> device = inlineDeviceLibrary(constants + text, source.file, TemplateFiles::embedded());
-  if (!device)
-    return device.status();
-  return std::move(device->text);
+  NSA_ASSIGN_OR_RETURN(DeviceSource device,
+                       inlineDeviceLibrary(constants + text, source.file, TemplateFiles::embedded()));
+  return std::move(device.text);
 }
 
 } // namespace nsa::bench

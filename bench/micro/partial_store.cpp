@@ -33,17 +33,15 @@ std::vector<MicroSource> partialStoreSources() {
 }
 
 Status measurePartialStores(MicroDevice &device, MicroReport &report) {
-  Result<tools::Buffer> places = device.accelerator().allocate(kLargeBf16Bytes * 2);
-  if (!places)
-    return places.status();
-  NSA_RETURN_IF_ERROR(device.accelerator().fill(places->data(), 0, places->size()));
+  NSA_ASSIGN_OR_RETURN(tools::Buffer places, device.accelerator().allocate(kLargeBf16Bytes * 2));
+  NSA_RETURN_IF_ERROR(device.accelerator().fill(places.data(), 0, places.size()));
   for (const StoreJob &job : kStoreJobs)
     for (const bool large : {false, true}) {
       int placeBytes = kSlotRows * kSlotColumns * job.elementBytes;
       const int64_t bytes = large ? kLargeBf16Bytes * job.elementBytes / 2 : kSmallBytes;
       uint32_t mask = static_cast<uint32_t>(bytes / placeBytes) - 1;
       uint32_t rounds = static_cast<uint32_t>(std::max<int64_t>(kPayload / bytes, 1));
-      void *to = places->data();
+      void *to = places.data();
       const MicroLaunch launch{.blocks = device.multiprocessors() * kBlocksPerMultiprocessor,
                                .threads = kThreads,
                                .sharedBytes = kSharedBytes};

@@ -73,25 +73,22 @@ std::vector<double> shares(std::vector<double> clocks, double flops) {
 Status measureMma(MicroDevice &device, MicroReport &report) {
   for (const int warps : kMmaWarps) {
     const int iterations = 4000;
-    Result<std::vector<double>> clocks =
-        blockClocks(device, report.samples(), mmaSource(),
-                    {.blocks = device.multiprocessors(), .threads = static_cast<unsigned>(warps) * 32}, iterations);
-    if (!clocks)
-      return clocks.status();
+    NSA_ASSIGN_OR_RETURN(std::vector<double> clocks,
+                         blockClocks(device, report.samples(), mmaSource(),
+                                     {.blocks = device.multiprocessors(), .threads = static_cast<unsigned>(warps) * 32},
+                                     iterations));
     const double flops = static_cast<double>(kMmaFlops) * kMmaChains * iterations * warps;
     NSA_RETURN_IF_ERROR(report.add("product", "mma.sync m16n8k16, " + std::to_string(warps) + " warps", "% of peak",
-                                   shares(std::move(*clocks), flops), {{"warps", warps}}));
+                                   shares(std::move(clocks), flops), {{"warps", warps}}));
   }
   return Status::ok();
 }
 
 // The whole card by the time that passes, TFLOP/s, after it has run warm.
 Result<std::vector<double>> cardRate(MicroDevice &device, int samples, const ProductJob &job) {
-  Result<tools::Buffer> clocks = device.accelerator().allocate(device.multiprocessors() * sizeof(int64_t));
-  if (!clocks)
-    return clocks.status();
+  NSA_ASSIGN_OR_RETURN(tools::Buffer clocks, device.accelerator().allocate(device.multiprocessors() * sizeof(int64_t)));
   const MicroLaunch launch = launchOf(device, job);
-  void *to = clocks->data();
+  void *to = clocks.data();
   int groups = kCardClocks / (job.columns / 2 * job.steps * job.warpgroups);
   auto enqueue = [&] { return device.launch(productSource(job), launch, {&groups, &to}); };
   NSA_RETURN_IF_ERROR(device.time(kCardWarmUps, enqueue).status());
@@ -121,12 +118,10 @@ Result<std::vector<double>> blockClocks(MicroDevice &device, int samples, const 
   if (const int spilled = device.spilledBytes(source))
     return Status::error(ErrorCode::kInternal, source.name() + ": " + std::to_string(spilled) +
                                                    " bytes of registers are in memory, which is not what is measured");
-  Result<tools::Buffer> clocks = device.accelerator().allocate(launch.blocks * sizeof(int64_t));
-  if (!clocks)
-    return clocks.status();
-  void *to = clocks->data();
+  NSA_ASSIGN_OR_RETURN(tools::Buffer clocks, device.accelerator().allocate(launch.blocks * sizeof(int64_t)));
+  void *to = clocks.data();
   return device.clocks(
-      samples, *clocks, launch.blocks, [&] { return device.launch(source, launch, {&repetitions, &to}); },
+      samples, clocks, launch.blocks, [&] { return device.launch(source, launch, {&repetitions, &to}); },
       [](std::vector<int64_t> numbers) {
         std::nth_element(numbers.begin(), numbers.begin() + static_cast<long>(numbers.size() / 2), numbers.end());
         return static_cast<double>(numbers[numbers.size() / 2]);
@@ -144,20 +139,16 @@ std::vector<MicroSource> productRateSources() {
 Status measureProductRates(MicroDevice &device, MicroReport &report) {
   for (const ProductJob &job : rateJobs()) {
     const int groups = kClocksPerSample / (job.columns / 2 * job.steps * job.warpgroups);
-    Result<std::vector<double>> clocks =
-        blockClocks(device, report.samples(), productSource(job), launchOf(device, job), groups);
-    if (!clocks)
-      return clocks.status();
+    NSA_ASSIGN_OR_RETURN(std::vector<double> clocks,
+                         blockClocks(device, report.samples(), productSource(job), launchOf(device, job), groups));
     NSA_RETURN_IF_ERROR(report.add("product", productText(job), "% of peak",
-                                   shares(std::move(*clocks), flopsOf(job) * groups), productColumns(job)));
+                                   shares(std::move(clocks), flopsOf(job) * groups), productColumns(job)));
   }
   NSA_RETURN_IF_ERROR(measureMma(device, report));
   for (const ProductJob &job : cardJobs()) {
-    Result<std::vector<double>> rates = cardRate(device, report.samples(), job);
-    if (!rates)
-      return rates.status();
+    NSA_ASSIGN_OR_RETURN(std::vector<double> rates, cardRate(device, report.samples(), job));
     NSA_RETURN_IF_ERROR(
-        report.add("product", productText(job) + ", whole card", "TFLOP/s", std::move(*rates), productColumns(job)));
+        report.add("product", productText(job) + ", whole card", "TFLOP/s", std::move(rates), productColumns(job)));
   }
   return Status::ok();
 }

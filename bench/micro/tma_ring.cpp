@@ -72,13 +72,12 @@ Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const too
     return Status::error(ErrorCode::kInternal, ringText(job) + ": not a ring that fits");
   // With multicast each of the two blocks starts half of every box.
   const unsigned cluster = job.multicast ? 2 : 1;
-  Result<cuda::TensorMap> map = device.tensorMap({.data = memory.data(),
-                                                  .columns = kMatrixColumns,
-                                                  .rows = static_cast<uint64_t>(footprint / kMatrixRowBytes),
-                                                  .rowBytes = kMatrixRowBytes},
-                                                 kBoxColumns, static_cast<unsigned>(boxRows) / cluster);
-  if (!map)
-    return map.status();
+  NSA_ASSIGN_OR_RETURN(cuda::TensorMap map,
+                       device.tensorMap({.data = memory.data(),
+                                         .columns = kMatrixColumns,
+                                         .rows = static_cast<uint64_t>(footprint / kMatrixRowBytes),
+                                         .rowBytes = kMatrixRowBytes},
+                                        kBoxColumns, static_cast<unsigned>(boxRows) / cluster));
   int iterations = static_cast<int>(kBytesPerBlock / stageBytes), order = static_cast<int>(job.order);
   const MicroLaunch launch{.blocks = device.multiprocessors(),
                            .threads = kThreads,
@@ -86,7 +85,7 @@ Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const too
                            .cluster = cluster};
   const MicroSource source = ringSource(job);
   Result<std::vector<double>> times = device.time(samples, [&] {
-    return device.launch(source, launch, {&*map, &boxes, &boxRows, &stageBoxes, &stages, &iterations, &order});
+    return device.launch(source, launch, {&map, &boxes, &boxRows, &stageBoxes, &stages, &iterations, &order});
   });
   if (!times)
     return times.status();
@@ -104,15 +103,11 @@ std::vector<MicroSource> tmaRingSources() {
 }
 
 Status measureTmaRing(MicroDevice &device, MicroReport &report) {
-  Result<tools::Buffer> memory = device.accelerator().allocate(120 << 20);
-  if (!memory)
-    return memory.status();
-  NSA_RETURN_IF_ERROR(device.accelerator().fill(memory->data(), 0x3c, memory->size()));
+  NSA_ASSIGN_OR_RETURN(tools::Buffer memory, device.accelerator().allocate(120 << 20));
+  NSA_RETURN_IF_ERROR(device.accelerator().fill(memory.data(), 0x3c, memory.size()));
   for (const RingJob &job : ringJobs()) {
-    Result<std::vector<double>> rates = ringRate(device, report.samples(), *memory, job);
-    if (!rates)
-      return rates.status();
-    NSA_RETURN_IF_ERROR(report.add("tma", ringText(job), "TB/s", std::move(*rates), ringColumns(job)));
+    NSA_ASSIGN_OR_RETURN(std::vector<double> rates, ringRate(device, report.samples(), memory, job));
+    NSA_RETURN_IF_ERROR(report.add("tma", ringText(job), "TB/s", std::move(rates), ringColumns(job)));
   }
   return Status::ok();
 }

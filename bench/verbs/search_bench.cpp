@@ -55,31 +55,25 @@ private:
       settings.tuneExhaustive = exhaustive;
       if (exhaustive)
         settings.tuneBudgetSeconds = choice.exhaustiveSeconds;
-      Result<tools::EngineHandle> engine = tools::createEngine(settings);
-      if (!engine)
-        return engine.status();
-      engines[exhaustive] = std::move(*engine);
+      NSA_ASSIGN_OR_RETURN(engines[exhaustive], tools::createEngine(settings));
     }
-    Result<nlohmann::json> machine = device.facts();
-    if (!machine)
-      return machine.status();
-    Result<BenchReport> created = BenchReport::create(choice.lengths.results, "search",
-                                                      {{"machine", *machine}, {"samples", choice.lengths.samples}},
-                                                      {{"operator", "op"},
-                                                       {"heads", "heads"},
-                                                       {"tokens", "tokens"},
-                                                       {"candidates", "candidates"},
-                                                       {"tuned: measured", "tuned_measured"},
-                                                       {"s", "tuned_seconds"},
-                                                       {"ms", "tuned_ms"},
-                                                       {"exhaustive: measured", "exhaustive_measured"},
-                                                       {"s ", "exhaustive_seconds"},
-                                                       {"ms ", "exhaustive_ms"},
-                                                       {"tuned / exhaustive", "ratio"},
-                                                       {"in its rounds", "ratio_in_search"}});
-    if (!created)
-      return created.status();
-    report.emplace(std::move(*created));
+    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
+    NSA_ASSIGN_OR_RETURN(BenchReport created,
+                         BenchReport::create(choice.lengths.results, "search",
+                                             {{"machine", machine}, {"samples", choice.lengths.samples}},
+                                             {{"operator", "op"},
+                                              {"heads", "heads"},
+                                              {"tokens", "tokens"},
+                                              {"candidates", "candidates"},
+                                              {"tuned: measured", "tuned_measured"},
+                                              {"s", "tuned_seconds"},
+                                              {"ms", "tuned_ms"},
+                                              {"exhaustive: measured", "exhaustive_measured"},
+                                              {"s ", "exhaustive_seconds"},
+                                              {"ms ", "exhaustive_ms"},
+                                              {"tuned / exhaustive", "ratio"},
+                                              {"in its rounds", "ratio_in_search"}}));
+    report.emplace(std::move(created));
     return Status::ok();
   }
 
@@ -89,10 +83,8 @@ private:
     nlohmann::json reports[2];
     for (const bool exhaustive : {false, true}) {
       choice.lengths.say((exhaustive ? "exhaustive search, " : "search, ") + op, benchCase);
-      Result<nlohmann::json> tuned = tools::tune(engines[exhaustive].get(), benchCase.spec, benchCase.maxima);
-      if (!tuned)
-        return tuned.status();
-      reports[exhaustive] = std::move(*tuned);
+      NSA_ASSIGN_OR_RETURN(reports[exhaustive],
+                           tools::tune(engines[exhaustive].get(), benchCase.spec, benchCase.maxima));
       addSearch(row, exhaustive ? kExhaustive : kUsual, reports[exhaustive]);
     }
     choice.lengths.say("both winners, " + op, benchCase);
@@ -114,17 +106,13 @@ private:
   Status measureWinners(const BenchCase &benchCase, nlohmann::ordered_json &row) {
     const int64_t tokens = benchCase.maxima.seqlenK;
     const tools::OperatorInputs inputs = tools::drawInputs(benchCase.spec, {{tokens}, {tokens}}, 1);
-    Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(device.accelerator(), inputs, {});
-    if (!job)
-      return job.status();
-    const Arena arena{device.accelerator(), inputs, *job, device.flush(), choice.lengths.warmUps};
+    NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job, tools::DeviceOperator::upload(device.accelerator(), inputs, {}));
+    const Arena arena{device.accelerator(), inputs, job, device.flush(), choice.lengths.warmUps};
     std::vector<std::unique_ptr<PlanContender>> contenders;
     for (const bool exhaustive : {false, true}) {
-      Result<std::unique_ptr<PlanContender>> contender =
-          PlanContender::make(exhaustive ? kExhaustive : kUsual, engines[exhaustive].get(), arena);
-      if (!contender)
-        return contender.status();
-      contenders.push_back(std::move(*contender));
+      NSA_ASSIGN_OR_RETURN(std::unique_ptr<PlanContender> contender,
+                           PlanContender::make(exhaustive ? kExhaustive : kUsual, engines[exhaustive].get(), arena));
+      contenders.push_back(std::move(contender));
     }
     const std::vector<Result<Times>> times =
         measureInTurns({contenders[0].get(), contenders[1].get()}, choice.lengths.samples);

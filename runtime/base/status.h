@@ -103,3 +103,14 @@ private:
   } while (false)
 
 } // namespace nsa
+
+// Evaluates an expression of type Result, and returns from the enclosing function if the Result is an error. Otherwise
+// assigns the value to `target`, which is a variable or the declaration of one.
+#define NSA_ASSIGN_OR_RETURN(target, ...) NSA_ASSIGN_VALUE(NSA_NAME_OF_LINE(__LINE__), target, (__VA_ARGS__))
+#define NSA_ASSIGN_VALUE(result, target, expression)                                                                   \
+  auto result = expression;                                                                                            \
+  if (!result)                                                                                                         \
+    return result.status();                                                                                            \
+  target = std::move(*result)
+#define NSA_NAME_OF_LINE(line) NSA_JOINED_NAME(nsaResult, line)
+#define NSA_JOINED_NAME(name, line) name##line

@@ -52,18 +52,16 @@ Status severalKernels(const Spec &spec, const Maxima &maxima) {
 }
 
 Result<CompileRequest> makeRequest(const CompileFlags &flags) {
-  Result<SpecFlags::Chosen> chosen = flags.spec.resolve();
-  if (!chosen)
-    return chosen.status();
-  if (isWhole(chosen->spec.op))
-    return severalKernels(chosen->spec, chosen->maxima);
+  NSA_ASSIGN_OR_RETURN(SpecFlags::Chosen chosen, flags.spec.resolve());
+  if (isWhole(chosen.spec.op))
+    return severalKernels(chosen.spec, chosen.maxima);
   nsa::EngineOptions options;
   options.nvrtcPath = flags.nvrtcPath;
   options.templateDir = flags.templateDir;
   options.cpuFeatures = flags.cpuFeatures;
   NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
 
-  const Problem problem = Problem::make(chosen->spec, chosen->maxima);
+  const Problem problem = Problem::make(chosen.spec, chosen.maxima);
   CompileRequest request;
   request.target = flags.target;
   request.op = problem.opName();
@@ -81,20 +79,18 @@ Result<CompileRequest> makeRequest(const CompileFlags &flags) {
 }
 
 Status listCandidates(const CompilerLibrary &compiler, const CompileRequest &request, bool json) {
-  Result<std::vector<Candidate>> candidates = compiler.list(request);
-  if (!candidates)
-    return candidates.status();
+  NSA_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, compiler.list(request));
   if (json) {
     nlohmann::json list = nlohmann::json::array();
-    for (const Candidate &candidate : *candidates)
+    for (const Candidate &candidate : candidates)
       list.push_back(
           {{"template", candidate.templateName}, {"config", candidate.config}, {"cost", candidate.predictedCost}});
     printJson({{"target", request.target}, {"candidates", list}});
     return Status::ok();
   }
-  std::printf("%zu candidates for %s, cheapest predicted first:\n", candidates->size(), request.target.c_str());
+  std::printf("%zu candidates for %s, cheapest predicted first:\n", candidates.size(), request.target.c_str());
   std::printf("%12s  %-16s %s\n", "cost", "template", "config");
-  for (const Candidate &candidate : *candidates)
+  for (const Candidate &candidate : candidates)
     std::printf("%12.6g  %-16s %s\n", candidate.predictedCost, candidate.templateName.c_str(),
                 candidate.config.c_str());
   return Status::ok();
@@ -107,57 +103,47 @@ Status writeOutput(const std::string &path, std::span<const std::byte> data) {
       std::fputc('\n', stdout);
     return std::fflush(stdout) == 0 ? Status::ok() : Status::error(ErrorCode::kIoError, "stdout cannot be written");
   }
-  Result<OutputFile> file = OutputFile::create(path);
-  if (!file)
-    return file.status();
-  NSA_RETURN_IF_ERROR(file->write(data));
-  return file->commit();
+  NSA_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));
+  NSA_RETURN_IF_ERROR(file.write(data));
+  return file.commit();
 }
 
 Status compile(const CompileFlags &flags) {
   nsa::EngineOptions options;
   options.compilerPath = flags.compilerPath;
   NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
-  Result<CompileRequest> request = makeRequest(flags);
-  if (!request)
-    return request.status();
-  Result<std::shared_ptr<const CompilerLibrary>> compiler = CompilerLibrary::open(options.compilerPath);
-  if (!compiler)
-    return compiler.status();
+  NSA_ASSIGN_OR_RETURN(CompileRequest request, makeRequest(flags));
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> compiler, CompilerLibrary::open(options.compilerPath));
   if (flags.list)
-    return listCandidates(**compiler, *request, flags.json);
+    return listCandidates(*compiler, request, flags.json);
 
   const Stage &stage = stageNamed(flags.emit);
   if (stage.stage != NSA_COMPILER_STAGE_BINARY) {
-    Result<std::string> text = (*compiler)->emit(*request, stage.stage);
-    if (!text)
-      return text.status();
+    NSA_ASSIGN_OR_RETURN(std::string text, compiler->emit(request, stage.stage));
     if (flags.json && flags.outputPath.empty()) {
-      printJson({{"target", request->target}, {"stage", stage.name}, {"text", *text}});
+      printJson({{"target", request.target}, {"stage", stage.name}, {"text", text}});
       return Status::ok();
     }
-    NSA_RETURN_IF_ERROR(writeOutput(flags.outputPath, std::as_bytes(std::span(*text))));
+    NSA_RETURN_IF_ERROR(writeOutput(flags.outputPath, std::as_bytes(std::span(text))));
     if (flags.json)
       printJson(
-          {{"target", request->target}, {"stage", stage.name}, {"output", flags.outputPath}, {"bytes", text->size()}});
+          {{"target", request.target}, {"stage", stage.name}, {"output", flags.outputPath}, {"bytes", text.size()}});
     return Status::ok();
   }
 
-  Result<CompiledKernel> kernel = (*compiler)->compile(*request);
-  if (!kernel)
-    return kernel.status();
-  NSA_RETURN_IF_ERROR(writeOutput(flags.outputPath, kernel->binary));
+  NSA_ASSIGN_OR_RETURN(CompiledKernel kernel, compiler->compile(request));
+  NSA_RETURN_IF_ERROR(writeOutput(flags.outputPath, kernel.binary));
   if (flags.json)
-    printJson({{"target", request->target},
+    printJson({{"target", request.target},
                {"stage", stage.name},
                {"output", flags.outputPath},
-               {"bytes", kernel->binary.size()},
-               {"manifest", kernel->manifestText},
-               {"milliseconds", {{"render", kernel->renderMs}, {"compile", kernel->compileMs}}}});
+               {"bytes", kernel.binary.size()},
+               {"manifest", kernel.manifestText},
+               {"milliseconds", {{"render", kernel.renderMs}, {"compile", kernel.compileMs}}}});
   else
-    std::printf("%s: %zu bytes, rendered in %s, compiled in %s\n%s", flags.outputPath.c_str(), kernel->binary.size(),
-                millisecondsText(kernel->renderMs).c_str(), millisecondsText(kernel->compileMs).c_str(),
-                kernel->manifestText.c_str());
+    std::printf("%s: %zu bytes, rendered in %s, compiled in %s\n%s", flags.outputPath.c_str(), kernel.binary.size(),
+                millisecondsText(kernel.renderMs).c_str(), millisecondsText(kernel.compileMs).c_str(),
+                kernel.manifestText.c_str());
   return Status::ok();
 }
 

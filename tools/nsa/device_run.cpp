@@ -19,22 +19,12 @@ bool isCompilerMapped() {
 
 Result<DeviceRun> runOnDevice(const OperatorInputs &inputs, const EngineSettings &settings,
                               const std::set<TensorName> &wanted) {
-  Result<EngineHandle> engine = createEngine(settings);
-  if (!engine)
-    return engine.status();
-  Result<std::string> device = deviceName(engine->get());
-  if (!device)
-    return device.status();
-  Result<std::unique_ptr<Accelerator>> accelerator = Accelerator::open(*device);
-  if (!accelerator)
-    return accelerator.status();
-  Result<PlanHandle> plan = createPlan(engine->get(), inputs.spec, inputs.maxima, (*accelerator)->stream());
-  if (!plan)
-    return plan.status();
-  Result<RunResult> result = runOnce(**accelerator, plan->get(), inputs, wanted);
-  if (!result)
-    return result.status();
-  return DeviceRun{describePlan(plan->get()), std::move(*result), isCompilerMapped()};
+  NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(settings));
+  NSA_ASSIGN_OR_RETURN(std::string device, deviceName(engine.get()));
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<Accelerator> accelerator, Accelerator::open(device));
+  NSA_ASSIGN_OR_RETURN(PlanHandle plan, createPlan(engine.get(), inputs.spec, inputs.maxima, accelerator->stream()));
+  NSA_ASSIGN_OR_RETURN(RunResult result, runOnce(*accelerator, plan.get(), inputs, wanted));
+  return DeviceRun{describePlan(plan.get()), std::move(result), isCompilerMapped()};
 }
 
 } // namespace nsa::tools

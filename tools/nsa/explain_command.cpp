@@ -64,18 +64,12 @@ Status failureOf(const std::vector<nlohmann::json> &kernels) {
 }
 
 Status explainSpec(const ExplainFlags &flags) {
-  Result<SpecFlags::Chosen> chosen = flags.spec.resolve();
-  if (!chosen)
-    return chosen.status();
-  Result<EngineHandle> engine = createEngine(flags.engine.settings);
-  if (!engine)
-    return engine.status();
-  Result<nlohmann::json> report = explain(engine->get(), chosen->spec, chosen->maxima);
-  if (!report)
-    return report.status();
-  const std::vector<nlohmann::json> kernels = kernelReports(*report);
+  NSA_ASSIGN_OR_RETURN(SpecFlags::Chosen chosen, flags.spec.resolve());
+  NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(flags.engine.settings));
+  NSA_ASSIGN_OR_RETURN(nlohmann::json report, explain(engine.get(), chosen.spec, chosen.maxima));
+  const std::vector<nlohmann::json> kernels = kernelReports(report);
   if (flags.json)
-    printJson(*report);
+    printJson(report);
   for (size_t i = 0; i < kernels.size() && !flags.json; ++i) {
     printText("%s", i ? "\n" : "");
     printExplanation(kernels[i]);

@@ -71,10 +71,8 @@ private:
       return broken("table:" + name, "no folder of bench/results holds a " + name + ".json");
     std::string text = "\n";
     for (const std::string &one : names) {
-      const Result<const Json *> read = records.read(one);
-      if (!read)
-        return read.status();
-      const Json &report = **read;
+      NSA_ASSIGN_OR_RETURN(const const Json *read, records.read(one));
+      const Json &report = *read;
       const bool isPlain = report.contains("table"); // the attention bench's are made of contenders
       if (!report.contains("results") || !report.contains("machine") || (!isPlain && !name.starts_with("attention")))
         return broken("table:" + name, one + ".json is no result of a bench that has a table");
@@ -91,12 +89,10 @@ private:
                                                                              {&SummaryRecords::startup, "startup"},
                                                                              {&SummaryRecords::peers, "peers"}};
     for (const auto &[member, name] : parts) {
-      const Result<const Json *> read = records.read(device + "/" + name);
-      if (!read)
-        return read.status();
-      if (!(*read)->contains("results"))
+      NSA_ASSIGN_OR_RETURN(const const Json *read, records.read(device + "/" + name));
+      if (!read->contains("results"))
         return broken("summary:" + device, device + "/" + name + ".json has no results");
-      found.*member = *read;
+      found.*member = read;
     }
     return "\n" + summaryTable(found, [this](const Json &report) {
              const Source source = Records::sourcesOf(report).front();
@@ -105,14 +101,12 @@ private:
   }
 
   Result<std::string> record(const std::string &name) {
-    const Result<const Json *> read = records.read(name);
-    if (!read)
-      return read.status();
+    NSA_ASSIGN_OR_RETURN(const const Json *read, records.read(name));
     if (name.starts_with("packs/"))
-      return sourceLine(**read);
-    if (!(*read)->contains("machine"))
+      return sourceLine(*read);
+    if (!read->contains("machine"))
       return broken("record:" + name, "the file does not say on which machine it was measured");
-    return headLine(**read);
+    return headLine(*read);
   }
 
   Result<std::string> value(const std::string &text) {
@@ -120,19 +114,17 @@ private:
     std::string name, field, conditions;
     words >> name >> field >> std::ws;
     std::getline(words, conditions);
-    const Result<const Json *> read = records.read(name);
-    if (!read)
-      return read.status();
+    NSA_ASSIGN_OR_RETURN(const const Json *read, records.read(name));
     if (field.starts_with("/")) {
       const Json::json_pointer pointer(field);
-      return (*read)->contains(pointer) ? Result<std::string>(numberText((*read)->at(pointer)))
-                                        : broken("value:" + text, "the file has no " + field);
+      return read->contains(pointer) ? Result<std::string>(numberText(read->at(pointer)))
+                                     : broken("value:" + text, "the file has no " + field);
     }
     const size_t dot = field.find('.');
     const std::string array = dot == std::string::npos ? "results" : field.substr(0, dot);
     field = field.substr(dot + 1); // after npos all of it
-    const auto results = (*read)->find(array);
-    if (results == (*read)->end())
+    const auto results = read->find(array);
+    if (results == read->end())
       return broken("value:" + text, "the file has no " + array);
     const Json *found = nullptr;
     for (const Json &row : *results) {
@@ -194,10 +186,8 @@ Result<std::string> renderPage(const std::string &page, Records &records, Ages a
     const std::string marker = page.substr(text, std::min(close, page.size()) - text);
     if (end == std::string::npos || end < close)
       return broken(match.str(1) + ":" + marker, "has no `<!-- end -->`");
-    const Result<std::string> rendered = renderer.render(match.str(1), marker);
-    if (!rendered)
-      return rendered.status();
-    output.append(position, page.begin() + static_cast<std::ptrdiff_t>(close + kClose.size())).append(*rendered);
+    NSA_ASSIGN_OR_RETURN(const std::string rendered, renderer.render(match.str(1), marker));
+    output.append(position, page.begin() + static_cast<std::ptrdiff_t>(close + kClose.size())).append(rendered);
     position = page.begin() + static_cast<std::ptrdiff_t>(end);
   }
   return output.append(position, page.end());

@@ -74,21 +74,19 @@ private:
 class CudaAccelerator final : public Accelerator {
 public:
   static Result<std::unique_ptr<Accelerator>> open(int ordinal) {
-    Result<const cuda::Driver *> driver = cuda::Driver::get();
-    if (!driver)
-      return driver.status();
+    NSA_ASSIGN_OR_RETURN(const cuda::Driver *driver, cuda::Driver::get());
     // Gives the error that lists the devices when the ordinal is out of range.
-    if (Result<cuda::DeviceInfo> info = cuda::readDeviceInfo(**driver, ordinal); !info)
+    if (Result<cuda::DeviceInfo> info = cuda::readDeviceInfo(*driver, ordinal); !info)
       return info.status();
     cuda::DeviceId device = 0;
-    NSA_CUDA_CALL(**driver, deviceGet, (&device, ordinal));
-    auto accelerator = std::make_unique<CudaAccelerator>(**driver, device);
+    NSA_CUDA_CALL(*driver, deviceGet, (&device, ordinal));
+    auto accelerator = std::make_unique<CudaAccelerator>(*driver, device);
     NSA_RETURN_IF_ERROR(accelerator->context.retain());
     cuda::ContextScope scope(accelerator->context);
     NSA_RETURN_IF_ERROR(scope.status());
-    NSA_CUDA_CALL(**driver, streamCreate, (&accelerator->ownStream, cuda::kStreamNonBlocking));
-    NSA_CUDA_CALL(**driver, eventCreate, (&accelerator->before, cuda::kEventDefault));
-    NSA_CUDA_CALL(**driver, eventCreate, (&accelerator->after, cuda::kEventDefault));
+    NSA_CUDA_CALL(*driver, streamCreate, (&accelerator->ownStream, cuda::kStreamNonBlocking));
+    NSA_CUDA_CALL(*driver, eventCreate, (&accelerator->before, cuda::kEventDefault));
+    NSA_CUDA_CALL(*driver, eventCreate, (&accelerator->after, cuda::kEventDefault));
     return std::unique_ptr<Accelerator>(std::move(accelerator));
   }
 
@@ -159,10 +157,8 @@ public:
   Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) override {
     cuda::ContextScope scope(context);
     NSA_RETURN_IF_ERROR(scope.status());
-    Result<CudaGraph> graph = CudaGraph::capture(driver, ownStream, enqueue);
-    if (!graph)
-      return graph.status();
-    return std::unique_ptr<Recording>(std::make_unique<RecordedGraph>(*this, std::move(*graph)));
+    NSA_ASSIGN_OR_RETURN(CudaGraph graph, CudaGraph::capture(driver, ownStream, enqueue));
+    return std::unique_ptr<Recording>(std::make_unique<RecordedGraph>(*this, std::move(graph)));
   }
 
   Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) override {
@@ -248,14 +244,12 @@ Buffer::~Buffer() {
 
 Result<Buffer> Accelerator::allocate(size_t bytes) {
   // An empty tensor still gets an address of its own: null means "absent" to the C ABI.
-  Result<void *> pointer = allocateBytes((bytes ? bytes : 1) + 2 * kGuardBytes);
-  if (!pointer)
-    return pointer.status();
+  NSA_ASSIGN_OR_RETURN(void *pointer, allocateBytes((bytes ? bytes : 1) + 2 * kGuardBytes));
   Buffer buffer;
   buffer.owner = this;
-  buffer.pointer = bytesOf(*pointer) + kGuardBytes;
+  buffer.pointer = bytesOf(pointer) + kGuardBytes;
   buffer.bytes = bytes;
-  NSA_RETURN_IF_ERROR(fill(*pointer, kGuard, kGuardBytes));
+  NSA_RETURN_IF_ERROR(fill(pointer, kGuard, kGuardBytes));
   NSA_RETURN_IF_ERROR(fill(bytesOf(buffer.pointer) + bytes, kGuard, kGuardBytes));
   return buffer;
 }

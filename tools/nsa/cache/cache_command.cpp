@@ -30,12 +30,10 @@ Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys) {
     return readSignatureRules(true, keys, warnings);
   nsa::EngineOptions options;
   NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
-  Result<CacheSettings> settings = settingsOf(options, warnings);
-  if (!settings)
-    return settings.status();
+  NSA_ASSIGN_OR_RETURN(CacheSettings settings, settingsOf(options, warnings));
   for (const std::string &warning : warnings)
     printWarning(warning);
-  return std::move(settings->signatures);
+  return std::move(settings.signatures);
 }
 
 Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rules, Databases databases) {

@@ -22,39 +22,32 @@ Status exportPack(const ExportFlags &flags) {
   if (!flags.target.ends_with(kEnding))
     return Status::invalid("PACK", flags.target, "must end in " + std::string(kEnding),
                            "packs are found in their folder by that ending");
-  const Result<SignatureRules> rules = signatureRulesOf(flags.keys);
-  if (!rules)
-    return rules.status();
-  const Result<std::string> path = cachePathOf(flags.path);
-  if (!path)
-    return path.status();
+  NSA_ASSIGN_OR_RETURN(const SignatureRules rules, signatureRulesOf(flags.keys));
+  NSA_ASSIGN_OR_RETURN(const std::string path, cachePathOf(flags.path));
   // The environment's rules are about packs, as an engine has them; the database is this user's own.
-  Result<CacheFile> from = openToTake(*path, *rules, flags.keys.empty() ? Databases::kAccepted : Databases::kRefused);
-  if (!from)
-    return from.status();
+  NSA_ASSIGN_OR_RETURN(CacheFile from,
+                       openToTake(path, rules, flags.keys.empty() ? Databases::kAccepted : Databases::kRefused));
   PackRequest request = flags.request;
   request.source = nsa_source_id();
   request.existing = flags.force ? ReplacingFile::Existing::kReplace : ReplacingFile::Existing::kRefuse;
-  Result<PackReport> report = writePack(*from, flags.target, request);
-  if (!report)
-    return report.status();
+  NSA_ASSIGN_OR_RETURN(PackReport report, writePack(from, flags.target, request));
   if (flags.json) {
     printJson({{"pack", flags.target},
-               {"bytes", report->bytes},
-               {"kernels", report->kernels},
-               {"choices", report->choices},
-               {"routes", report->routes},
-               {"digest", toHex(report->digest)},
-               {"left_out", report->unnamed},
-               {"damaged", report->damaged}});
+               {"bytes", report.bytes},
+               {"kernels", report.kernels},
+               {"choices", report.choices},
+               {"routes", report.routes},
+               {"digest", toHex(report.digest)},
+               {"left_out", report.unnamed},
+               {"damaged", report.damaged}});
     return Status::ok();
   }
-  printText("%s: %s, %s, %s, %s\ndigest %s\n", flags.target.c_str(), bytesText(report->bytes).c_str(),
-            countText(report->kernels, "kernel").c_str(), countText(report->choices, "choice").c_str(),
-            countText(report->routes, "route").c_str(), toHex(report->digest).c_str());
-  if (report->unnamed > 0)
-    printText("left out: %s that no choice in the pack names\n", countText(report->unnamed, "kernel").c_str());
-  for (const std::string &content : report->damaged)
+  printText("%s: %s, %s, %s, %s\ndigest %s\n", flags.target.c_str(), bytesText(report.bytes).c_str(),
+            countText(report.kernels, "kernel").c_str(), countText(report.choices, "choice").c_str(),
+            countText(report.routes, "route").c_str(), toHex(report.digest).c_str());
+  if (report.unnamed > 0)
+    printText("left out: %s that no choice in the pack names\n", countText(report.unnamed, "kernel").c_str());
+  for (const std::string &content : report.damaged)
     printText("left out: kernel %s, which is damaged\n", content.c_str());
   return Status::ok();
 }

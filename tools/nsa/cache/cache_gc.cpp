@@ -21,41 +21,33 @@ struct CollectionFlags {
 Result<CollectionReport> collectFrom(const std::string &path, const CollectionRules &rules, bool dryRun) {
   {
     // Read first: opening to write would put a new file in the place of a damaged one.
-    Result<CacheFile> file = CacheFile::open(path);
-    if (!file)
-      return file.status();
-    if (file->isPack())
+    NSA_ASSIGN_OR_RETURN(CacheFile file, CacheFile::open(path));
+    if (file.isPack())
       return Status::error(ErrorCode::kIoError, "'" + path + "' is a pack, which never changes",
                            "export another one from a smaller database");
     if (dryRun)
-      return file->wouldCollect(rules);
+      return file.wouldCollect(rules);
   }
   std::string warning;
-  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = path}, warning);
-  if (!store)
-    return store.status();
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<KernelStore> store, KernelStore::open({.path = path}, warning));
   // Whatever it warns of, the file's own rows are out of reach.
   if (!warning.empty())
     return Status::error(ErrorCode::kIoError, warning);
-  return (*store)->collect(rules);
+  return store->collect(rules);
 }
 
 Status collectGarbage(const CollectionFlags &flags) {
-  Result<std::string> path = cachePathOf(flags.path);
-  if (!path)
-    return path.status();
+  NSA_ASSIGN_OR_RETURN(std::string path, cachePathOf(flags.path));
   CollectionRules rules;
   rules.maxBytes = flags.maxBytes;
   if (flags.olderThanDays >= 0)
     rules.maxIdleDays = flags.olderThanDays;
   rules.tuned = flags.tuned;
-  Result<CollectionReport> report = collectFrom(*path, rules, flags.dryRun);
-  if (!report)
-    return report.status();
-  const bool isWithin = flags.maxBytes == 0 || report->bytesAfter <= flags.maxBytes;
+  NSA_ASSIGN_OR_RETURN(CollectionReport report, collectFrom(path, rules, flags.dryRun));
+  const bool isWithin = flags.maxBytes == 0 || report.bytesAfter <= flags.maxBytes;
   if (flags.json) {
     nlohmann::json removed = nlohmann::json::array();
-    for (const CollectedKernel &each : report->removed)
+    for (const CollectedKernel &each : report.removed)
       removed.push_back({{"key", each.kernel.content},
                          {"op", each.kernel.op},
                          {"target", each.kernel.target},
@@ -63,23 +55,23 @@ Status collectGarbage(const CollectionFlags &flags) {
                          {"config", each.kernel.config},
                          {"compressed_bytes", each.kernel.compressedBytes},
                          {"reason", each.reason}});
-    printJson({{"path", *path},
+    printJson({{"path", path},
                {"dry_run", flags.dryRun},
                {"removed", removed},
-               {"removed_choices", report->choices},
-               {"bytes_before", report->bytesBefore},
-               {"bytes_after", report->bytesAfter},
+               {"removed_choices", report.choices},
+               {"bytes_before", report.bytesBefore},
+               {"bytes_after", report.bytesAfter},
                {"within_limit", isWithin}});
     return Status::ok();
   }
-  for (const CollectedKernel &each : report->removed)
+  for (const CollectedKernel &each : report.removed)
     printText("%s %.12s  %s %s %s: %s\n", flags.dryRun ? "would remove" : "removed", each.kernel.content.c_str(),
               each.kernel.op.c_str(), each.kernel.templateName.c_str(), each.kernel.config.c_str(),
               each.reason.c_str());
-  printText("%s: %s and %s %sremoved, %s in use of %s before\n", path->c_str(),
-            countText(static_cast<int64_t>(report->removed.size()), "kernel").c_str(),
-            countText(report->choices, "choice").c_str(), flags.dryRun ? "would be " : "",
-            bytesText(report->bytesAfter).c_str(), bytesText(report->bytesBefore).c_str());
+  printText("%s: %s and %s %sremoved, %s in use of %s before\n", path.c_str(),
+            countText(static_cast<int64_t>(report.removed.size()), "kernel").c_str(),
+            countText(report.choices, "choice").c_str(), flags.dryRun ? "would be " : "",
+            bytesText(report.bytesAfter).c_str(), bytesText(report.bytesBefore).c_str());
   if (!isWithin)
     printText("still more than %s: %s\n", bytesText(flags.maxBytes).c_str(),
               flags.tuned ? "that is the least a database needs" : "tuned kernels stay (--tuned removes them too)");

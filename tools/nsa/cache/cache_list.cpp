@@ -24,22 +24,14 @@ std::string cutOf(const StoredChoice &choice) {
 }
 
 Status list(const ListFlags &flags) {
-  Result<CacheFile> file = openCache(flags.path, CacheFile::Empty::kAccepted);
-  if (!file)
-    return file.status();
-  Result<std::vector<KernelSummary>> kernels = file->kernels();
-  if (!kernels)
-    return kernels.status();
-  Result<std::vector<StoredChoice>> choices = file->choices();
-  if (!choices)
-    return choices.status();
-  Result<std::vector<StoredRoute>> routes = file->routes();
-  if (!routes)
-    return routes.status();
+  NSA_ASSIGN_OR_RETURN(CacheFile file, openCache(flags.path, CacheFile::Empty::kAccepted));
+  NSA_ASSIGN_OR_RETURN(std::vector<KernelSummary> kernels, file.kernels());
+  NSA_ASSIGN_OR_RETURN(std::vector<StoredChoice> choices, file.choices());
+  NSA_ASSIGN_OR_RETURN(std::vector<StoredRoute> routes, file.routes());
 
   if (flags.json) {
     nlohmann::json kernelList = nlohmann::json::array(), choiceList = kernelList, routeList = kernelList;
-    for (const KernelSummary &kernel : *kernels)
+    for (const KernelSummary &kernel : kernels)
       kernelList.push_back({{"key", kernel.content},
                             {"template", kernel.templateName},
                             {"op", kernel.op},
@@ -47,23 +39,23 @@ Status list(const ListFlags &flags) {
                             {"config", kernel.config},
                             {"compressed_bytes", kernel.compressedBytes},
                             {"binary_bytes", kernel.binaryBytes}});
-    for (const StoredChoice &choice : *choices)
+    for (const StoredChoice &choice : choices)
       choiceList.push_back(toJson(choice));
-    for (const StoredRoute &route : *routes)
+    for (const StoredRoute &route : routes)
       routeList.push_back(toJson(route));
-    printJson({{"path", file->path()}, {"kernels", kernelList}, {"choices", choiceList}, {"routes", routeList}});
+    printJson({{"path", file.path()}, {"kernels", kernelList}, {"choices", choiceList}, {"routes", routeList}});
     return Status::ok();
   }
-  printText("%s: %zu kernels, %zu choices, %zu routes\n", file->path().c_str(), kernels->size(), choices->size(),
-            routes->size());
-  for (const KernelSummary &kernel : *kernels)
+  printText("%s: %zu kernels, %zu choices, %zu routes\n", file.path().c_str(), kernels.size(), choices.size(),
+            routes.size());
+  for (const KernelSummary &kernel : kernels)
     printText("kernel %.12s  %-8s %-8s %-16s %s  (%lld bytes, %lld stored)\n", kernel.content.c_str(),
               kernel.target.c_str(), kernel.op.c_str(), kernel.templateName.c_str(), kernel.config.c_str(),
               static_cast<long long>(kernel.binaryBytes), static_cast<long long>(kernel.compressedBytes));
-  for (const StoredChoice &choice : *choices)
+  for (const StoredChoice &choice : choices)
     printText("choice %.12s  %s  %s  [%s]%s\n", choice.content.c_str(), choice.tuned ? "tuned  " : "default",
               choice.problem.c_str(), choice.device.c_str(), cutOf(choice).c_str());
-  for (const StoredRoute &route : *routes)
+  for (const StoredRoute &route : routes)
     printText("route  %s %s  %s  [%s]\n", route.name.c_str(), thresholdText(route).c_str(), route.family.c_str(),
               route.device.c_str());
   return Status::ok();
@@ -84,11 +76,9 @@ void printEvidence(const StoredChoice &choice) {
 
 // The content that `key` begins, if it is exactly one.
 Result<std::string> uniqueContent(CacheFile &file, const std::string &key) {
-  Result<std::vector<KernelSummary>> kernels = file.kernels();
-  if (!kernels)
-    return kernels.status();
+  NSA_ASSIGN_OR_RETURN(std::vector<KernelSummary> kernels, file.kernels());
   std::vector<std::string> matches;
-  for (const KernelSummary &kernel : *kernels)
+  for (const KernelSummary &kernel : kernels)
     if (kernel.content.starts_with(key))
       matches.push_back(kernel.content);
   if (matches.size() == 1)
@@ -101,35 +91,27 @@ Result<std::string> uniqueContent(CacheFile &file, const std::string &key) {
 }
 
 Status show(const ListFlags &flags) {
-  Result<CacheFile> file = openCache(flags.path, CacheFile::Empty::kAccepted);
-  if (!file)
-    return file.status();
-  Result<std::string> content = uniqueContent(*file, flags.key);
-  if (!content)
-    return content.status();
-  Result<std::optional<StoredKernel>> kernel = file->kernel(*content);
+  NSA_ASSIGN_OR_RETURN(CacheFile file, openCache(flags.path, CacheFile::Empty::kAccepted));
+  NSA_ASSIGN_OR_RETURN(std::string content, uniqueContent(file, flags.key));
+  NSA_ASSIGN_OR_RETURN(std::optional<StoredKernel> kernel, file.kernel(content));
   if (!kernel)
-    return kernel.status();
-  if (!*kernel)
-    return Status::error(ErrorCode::kIoError, "kernel " + *content + " was removed a moment ago");
-  Result<std::vector<StoredChoice>> choices = file->choices();
-  if (!choices)
-    return choices.status();
+    return Status::error(ErrorCode::kIoError, "kernel " + content + " was removed a moment ago");
+  NSA_ASSIGN_OR_RETURN(std::vector<StoredChoice> choices, file.choices());
 
   if (flags.json) {
     nlohmann::json choiceList = nlohmann::json::array();
-    for (const StoredChoice &choice : *choices)
-      if (choice.content == *content)
+    for (const StoredChoice &choice : choices)
+      if (choice.content == content)
         choiceList.push_back(toJson(choice));
-    printJson({{"key", *content},
-               {"manifest", (*kernel)->manifest},
-               {"binary_bytes", (*kernel)->binary.size()},
+    printJson({{"key", content},
+               {"manifest", kernel->manifest},
+               {"binary_bytes", kernel->binary.size()},
                {"choices", choiceList}});
     return Status::ok();
   }
-  printText("kernel %s, %zu bytes\n\n%s", content->c_str(), (*kernel)->binary.size(), (*kernel)->manifest.c_str());
-  for (const StoredChoice &choice : *choices)
-    if (choice.content == *content)
+  printText("kernel %s, %zu bytes\n\n%s", content.c_str(), kernel->binary.size(), kernel->manifest.c_str());
+  for (const StoredChoice &choice : choices)
+    if (choice.content == content)
       printEvidence(choice);
   return Status::ok();
 }

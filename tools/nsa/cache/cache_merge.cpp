@@ -52,44 +52,34 @@ void print(const std::string &source, const MergeReport &report) {
 }
 
 Status merge(const MergeFlags &flags) {
-  Result<std::string> path = cachePathOf(flags.path);
-  if (!path)
-    return path.status();
-  const Result<SignatureRules> rules = signatureRulesOf(flags.keys);
-  if (!rules)
-    return rules.status();
+  NSA_ASSIGN_OR_RETURN(std::string path, cachePathOf(flags.path));
+  NSA_ASSIGN_OR_RETURN(const SignatureRules rules, signatureRulesOf(flags.keys));
   // What is merged outranks every pack. Before anything is made or changed: all sources must be readable.
   std::vector<CacheFile> sources;
   for (const std::string &source : flags.sources) {
     std::error_code error;
-    if (std::filesystem::equivalent(source, *path, error))
+    if (std::filesystem::equivalent(source, path, error))
       return Status::invalid("FILE", source, "must not be the database that it is merged into");
-    Result<CacheFile> file =
-        openToTake(source, *rules, rules->requireSignature ? Databases::kRefused : Databases::kAccepted);
-    if (!file)
-      return file.status();
-    sources.push_back(std::move(*file));
+    NSA_ASSIGN_OR_RETURN(
+        CacheFile file, openToTake(source, rules, rules.requireSignature ? Databases::kRefused : Databases::kAccepted));
+    sources.push_back(std::move(file));
   }
   std::string warning;
-  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = *path}, warning);
-  if (!store)
-    return store.status();
-  if ((*store)->path() == ":memory:" || (*store)->isReadOnly())
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<KernelStore> store, KernelStore::open({.path = path}, warning));
+  if (store->path() == ":memory:" || store->isReadOnly())
     return Status::error(ErrorCode::kIoError,
-                         warning.empty() ? "'" + *path + "' keeps nothing: name a database with --cache" : warning);
+                         warning.empty() ? "'" + path + "' keeps nothing: name a database with --cache" : warning);
   if (!warning.empty())
     printWarning(warning);
   nlohmann::json reports = nlohmann::json::array();
   for (CacheFile &source : sources) {
-    Result<MergeReport> report = (*store)->merge(source, flags.prefer);
-    if (!report)
-      return report.status();
-    reports.push_back(reportOf(source.path(), *report));
+    NSA_ASSIGN_OR_RETURN(MergeReport report, store->merge(source, flags.prefer));
+    reports.push_back(reportOf(source.path(), report));
     if (!flags.json)
-      print(source.path(), *report);
+      print(source.path(), report);
   }
   if (flags.json)
-    printJson({{"path", *path}, {"sources", reports}});
+    printJson({{"path", path}, {"sources", reports}});
   return Status::ok();
 }
 

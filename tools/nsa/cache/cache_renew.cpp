@@ -52,33 +52,23 @@ public:
 
 private:
   Status open() {
-    Result<std::string> resolved = cachePathOf(flags.path);
-    if (!resolved)
-      return resolved.status();
-    path = std::move(*resolved);
+    NSA_ASSIGN_OR_RETURN(path, cachePathOf(flags.path));
     NSA_RETURN_IF_ERROR(options.resolve(EngineOptions::processEnvironment()));
-    Result<std::shared_ptr<const CompilerLibrary>> opened = CompilerLibrary::open(options.compilerPath);
-    if (!opened)
-      return opened.status();
-    compiler = std::move(*opened);
+    NSA_ASSIGN_OR_RETURN(compiler, CompilerLibrary::open(options.compilerPath));
     return Status::ok();
   }
 
   Status findOld() {
-    Result<CacheFile> file = CacheFile::open(path);
-    if (!file)
-      return file.status();
-    if (file->isPack())
+    NSA_ASSIGN_OR_RETURN(CacheFile file, CacheFile::open(path));
+    if (file.isPack())
       return Status::invalid("--cache", path, "must be a database: packs do not change",
                              "merge it into one, renew that, and export it: docs/shipping_a_cache.md");
-    Result<std::vector<StoredChoice>> choices = file->choices();
-    if (!choices)
-      return choices.status();
+    NSA_ASSIGN_OR_RETURN(std::vector<StoredChoice> choices, file.choices());
     std::map<std::string, std::vector<StoredChoice>> byContent;
-    for (StoredChoice &choice : *choices)
+    for (StoredChoice &choice : choices)
       byContent[choice.content].push_back(std::move(choice));
     for (auto &[content, named] : byContent) {
-      Result<std::optional<StoredKernel>> kernel = file->kernel(content);
+      Result<std::optional<StoredKernel>> kernel = file.kernel(content);
       if (!kernel) {
         failures.emplace(content, "it cannot be read: " + kernel.status().toString());
         continue;
@@ -100,10 +90,7 @@ private:
     if (old.empty())
       return Status::ok();
     std::string warning;
-    Result<std::unique_ptr<KernelStore>> opened = KernelStore::open({.path = path}, warning);
-    if (!opened)
-      return opened.status();
-    store = std::move(*opened);
+    NSA_ASSIGN_OR_RETURN(store, KernelStore::open({.path = path}, warning));
     if (store->path() == ":memory:" || store->isReadOnly())
       return Status::error(ErrorCode::kIoError, warning.empty() ? "'" + path + "' cannot be written" : warning);
     const Interruption interruption;
@@ -144,18 +131,16 @@ private:
     request.nvrtcPath = options.nvrtcPath;
     if (const auto features = each.manifest.evidence.find("features"); features != each.manifest.evidence.end())
       request.cpuFeatures = features->second;
-    Result<CompiledKernel> kernel = compiler->compile(request);
-    if (!kernel)
-      return kernel.status();
+    NSA_ASSIGN_OR_RETURN(CompiledKernel kernel, compiler->compile(request));
     for (StoredChoice choice : each.choices) {
-      if (choice.device != withTemplates(choice.device, kernel->templates))
+      if (choice.device != withTemplates(choice.device, kernel.templates))
         return Status::error(ErrorCode::kUnavailable,
                              "it was chosen among the templates of '" + choice.device + "', which are not at hand",
                              "set NSA_TEMPLATE_DIR to the folder as it was, or leave it unset for built-in templates");
-      choice.content = kernel->content;
+      choice.content = kernel.content;
       choice.provenance =
           choice.tuned ? remadeProvenance(choice.provenance, compiler->sourceId()) : "compiler=" + compiler->sourceId();
-      NSA_RETURN_IF_ERROR(store->put({kernel->content, kernel->manifestText, kernel->binary}, &choice));
+      NSA_RETURN_IF_ERROR(store->put({kernel.content, kernel.manifestText, kernel.binary}, &choice));
     }
     return Status::ok();
   }

@@ -59,14 +59,12 @@ Status keygen(const KeygenFlags &flags) {
 }
 
 Status sign(const SignFlags &flags) {
-  Result<SecretKey> key = SecretKey::read(flags.key);
-  if (!key)
-    return key.status();
-  NSA_RETURN_IF_ERROR(signPack(flags.pack, *key));
+  NSA_ASSIGN_OR_RETURN(SecretKey key, SecretKey::read(flags.key));
+  NSA_RETURN_IF_ERROR(signPack(flags.pack, key));
   if (flags.json)
-    printJson({{"pack", flags.pack}, {"key", key->publicKey().hex()}});
+    printJson({{"pack", flags.pack}, {"key", key.publicKey().hex()}});
   else
-    printText("%s is signed by %s\n", flags.pack.c_str(), key->publicKey().hex().c_str());
+    printText("%s is signed by %s\n", flags.pack.c_str(), key.publicKey().hex().c_str());
   return Status::ok();
 }
 

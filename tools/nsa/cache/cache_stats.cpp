@@ -33,18 +33,14 @@ void printCounts(const char *title, const std::map<std::string, int64_t> &counts
 }
 
 Status stats(const StatsFlags &flags) {
-  Result<CacheFile> file = openCache(flags.path, CacheFile::Empty::kAccepted);
-  if (!file)
-    return file.status();
-  Result<CacheStatistics> found = summarizeCache(*file);
-  if (!found)
-    return found.status();
-  const CacheStatistics &counts = *found;
+  NSA_ASSIGN_OR_RETURN(CacheFile file, openCache(flags.path, CacheFile::Empty::kAccepted));
+  NSA_ASSIGN_OR_RETURN(CacheStatistics found, summarizeCache(file));
+  const CacheStatistics &counts = found;
   const double share =
       counts.choices ? static_cast<double>(counts.tunedChoices) / static_cast<double>(counts.choices) : 0;
   if (flags.json) {
-    nlohmann::json report = {{"path", file->path()},
-                             {"kind", file->isPack() ? "pack" : "database"},
+    nlohmann::json report = {{"path", file.path()},
+                             {"kind", file.isPack() ? "pack" : "database"},
                              {"file_bytes", counts.fileBytes},
                              {"used_bytes", counts.usedBytes},
                              {"kernels", counts.kernels},
@@ -62,12 +58,12 @@ Status stats(const StatsFlags &flags) {
                              {"kernels_by_target", counts.kernelsByTarget},
                              {"first_use", dateJson(counts.firstUse)},
                              {"last_use", dateJson(counts.lastUse)}};
-    if (file->isPack())
-      report["source"] = file->pack().source;
+    if (file.isPack())
+      report["source"] = file.pack().source;
     printJson(report);
     return Status::ok();
   }
-  printText("%s: a %s of %s, %s in use\n", file->path().c_str(), file->isPack() ? "pack" : "database",
+  printText("%s: a %s of %s, %s in use\n", file.path().c_str(), file.isPack() ? "pack" : "database",
             bytesText(counts.fileBytes).c_str(), bytesText(counts.usedBytes).c_str());
   printText("%s (%lld that no choice names), %s compressed, %s unpacked\n", countText(counts.kernels, "kernel").c_str(),
             static_cast<long long>(counts.unnamedKernels), bytesText(counts.compressedBytes).c_str(),

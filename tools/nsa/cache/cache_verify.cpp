@@ -20,23 +20,19 @@ struct DiffFlags {
 };
 
 Status verify(const VerifyFlags &flags) {
-  Result<SignatureRules> rules = signatureRulesOf(flags.keys);
-  if (!rules)
-    return rules.status();
-  rules->requireSignature = rules->requireSignature || flags.requireSignature;
+  NSA_ASSIGN_OR_RETURN(SignatureRules rules, signatureRulesOf(flags.keys));
+  rules.requireSignature = rules.requireSignature || flags.requireSignature;
   const bool wantsSignature = flags.requireSignature || !flags.keys.empty();
   std::vector<std::string> files = flags.files;
   if (files.empty()) {
-    Result<std::string> path = cachePathOf("");
-    if (!path)
-      return path.status();
-    files.push_back(*path);
+    NSA_ASSIGN_OR_RETURN(std::string path, cachePathOf(""));
+    files.push_back(path);
   }
   size_t findings = 0;
   nlohmann::json reports = nlohmann::json::array();
   for (const std::string &file : files) {
     // The environment's rules are about packs; that a database has no signature is a finding for who asks for one.
-    const Verification found = verifyCache(file, wantsSignature || isPackFile(file) ? *rules : SignatureRules{});
+    const Verification found = verifyCache(file, wantsSignature || isPackFile(file) ? rules : SignatureRules{});
     findings += found.findings.size();
     reports.push_back({{"path", file},
                        {"kind", found.isPack ? "pack" : "database"},
@@ -79,13 +75,9 @@ void print(const char *kind, const RowDifference &rows) {
 }
 
 Result<CacheDifference> compare(const DiffFlags &flags) {
-  Result<CacheFile> first = CacheFile::open(flags.first);
-  if (!first)
-    return first.status();
-  Result<CacheFile> second = CacheFile::open(flags.second);
-  if (!second)
-    return second.status();
-  return compareCaches(*first, *second);
+  NSA_ASSIGN_OR_RETURN(CacheFile first, CacheFile::open(flags.first));
+  NSA_ASSIGN_OR_RETURN(CacheFile second, CacheFile::open(flags.second));
+  return compareCaches(first, second);
 }
 
 // The exit codes are the same as in diff(1).

@@ -64,15 +64,13 @@ Status KvCacheReader::settlePages(Spec &spec) const {
 }
 
 Status KvCacheReader::readTable(const std::string &name, size_t rank, const std::string &rule) {
-  Result<HostTensor> tensor = file.read(name);
-  if (!tensor)
-    return tensor.status();
-  if (tensor->dtype != DType::kI32)
-    return Status::invalid(name, std::string(dtypeName(tensor->dtype)), "must be int32");
-  if (tensor->shape.size() != rank || tensor->shape[0] != inputs.extents.batch)
-    return Status::invalid(name, shapeText(tensor->shape),
+  NSA_ASSIGN_OR_RETURN(HostTensor tensor, file.read(name));
+  if (tensor.dtype != DType::kI32)
+    return Status::invalid(name, std::string(dtypeName(tensor.dtype)), "must be int32");
+  if (tensor.shape.size() != rank || tensor.shape[0] != inputs.extents.batch)
+    return Status::invalid(name, shapeText(tensor.shape),
                            "must be " + rule + ", batch = " + std::to_string(inputs.extents.batch));
-  inputs.tensors[rank == 1 ? T::kCacheSeqlens : T::kBlockTable] = std::move(*tensor);
+  inputs.tensors[rank == 1 ? T::kCacheSeqlens : T::kBlockTable] = std::move(tensor);
   return Status::ok();
 }
 
