@@ -81,15 +81,11 @@ struct Turns {
   std::vector<double> plainMs, kernelMs, ratios;
 
   Status take() {
-    const Result<double> loop = plain.take();
-    if (!loop)
-      return loop.status();
-    const Result<double> own = kernel.take();
-    if (!own)
-      return own.status();
-    plainMs.push_back(*loop);
-    kernelMs.push_back(*own);
-    ratios.push_back(*loop / *own);
+    NSA_ASSIGN_OR_RETURN(const double loop, plain.take());
+    NSA_ASSIGN_OR_RETURN(const double own, kernel.take());
+    plainMs.push_back(loop);
+    kernelMs.push_back(own);
+    ratios.push_back(loop / own);
     return Status::ok();
   }
 };
@@ -98,20 +94,14 @@ Status measureCase(const Flags &flags, const std::string &features, const BenchC
                    tools::Accelerator &accelerator, nsa_engine *engine, BenchReport &report) {
   const tools::OperatorInputs inputs =
       tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
-  Result<tools::DeviceOperator> job =
-      tools::DeviceOperator::upload(accelerator, inputs, tools::requiredOutputs(benchCase.spec.op));
-  if (!job)
-    return job.status();
+  NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job,
+                       tools::DeviceOperator::upload(accelerator, inputs, tools::requiredOutputs(benchCase.spec.op)));
   tools::Buffer noFlush;
-  const Arena arena{accelerator, inputs, *job, noFlush};
-  Result<std::unique_ptr<PlanContender>> kernel = PlanContender::make("kernel", engine, arena);
-  if (!kernel)
-    return kernel.status();
-  Result<int> lanes = cpuVectorLanes(features);
-  if (!lanes)
-    return lanes.status();
-  PlainLoop plain(inputs, *lanes);
-  Turns turns{Side([&] { return plain.run(), Status::ok(); }), Side([&] { return (*kernel)->enqueue(); }), {}, {}, {}};
+  const Arena arena{accelerator, inputs, job, noFlush};
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<PlanContender> kernel, PlanContender::make("kernel", engine, arena));
+  NSA_ASSIGN_OR_RETURN(int lanes, cpuVectorLanes(features));
+  PlainLoop plain(inputs, lanes);
+  Turns turns{Side([&] { return plain.run(), Status::ok(); }), Side([&] { return kernel->enqueue(); }), {}, {}, {}};
   for (int i = 0; i < flags.samples; ++i)
     NSA_RETURN_IF_ERROR(turns.take());
 
@@ -124,7 +114,7 @@ Status measureCase(const Flags &flags, const std::string &features, const BenchC
   row["times_plain"] = median(turns.ratios);
   row["lowest_times_plain"] = *lowest;
   row["highest_times_plain"] = *highest;
-  row.update((*kernel)->facts());
+  row.update(kernel->facts());
   std::printf("%-9s %-9s plain loop %8.3f ms, kernel %8.3f ms: %6.2f times as fast (%.2f to %.2f)  %s\n",
               features.c_str(), row["op"].get<std::string>().c_str(), row["plain_cpu_ms"].get<double>(),
               row["cpu_ms"].get<double>(), median(turns.ratios), *lowest, *highest, row.value("config", "").c_str());
@@ -133,37 +123,29 @@ Status measureCase(const Flags &flags, const std::string &features, const BenchC
 }
 
 Status run(const Flags &flags) {
-  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open("cpu");
-  if (!accelerator)
-    return accelerator.status();
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Accelerator> accelerator, tools::Accelerator::open("cpu"));
   tools::EngineSettings settings = flags.engineSettings(NSA_MISS_DEFAULT);
   settings.cpuThreads = 1;
   std::optional<BenchReport> report;
   for (const std::string &features :
        flags.against.empty() ? recordedLevels() : std::vector<std::string>{std::string(hostCpuFeatures())}) {
     settings.cpuFeatures = features;
-    Result<tools::EngineHandle> engine = tools::createEngine(settings);
-    if (!engine)
-      return engine.status();
+    NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
     if (!report) {
-      Result<nlohmann::json> machine = machineFacts(engine->get());
-      if (!machine)
-        return machine.status();
-      Result<BenchReport> created =
-          BenchReport::create(flags.results, "speed", {{"machine", *machine}, {"samples", flags.samples}},
-                              {{"operator", "op"},
-                               {"tokens", "tokens"},
-                               {"vectors of", "features"},
-                               {"plain loop, CPU ms", "plain_cpu_ms"},
-                               {"kernel, CPU ms", "cpu_ms"},
-                               {"times as fast", "times_plain"},
-                               {"config", "config"}});
-      if (!created)
-        return created.status();
-      report.emplace(std::move(*created));
+      NSA_ASSIGN_OR_RETURN(nlohmann::json machine, machineFacts(engine.get()));
+      NSA_ASSIGN_OR_RETURN(BenchReport created, BenchReport::create(flags.results, "speed",
+                                                                    {{"machine", machine}, {"samples", flags.samples}},
+                                                                    {{"operator", "op"},
+                                                                     {"tokens", "tokens"},
+                                                                     {"vectors of", "features"},
+                                                                     {"plain loop, CPU ms", "plain_cpu_ms"},
+                                                                     {"kernel, CPU ms", "cpu_ms"},
+                                                                     {"times as fast", "times_plain"},
+                                                                     {"config", "config"}}));
+      report.emplace(std::move(created));
     }
     for (const BenchCase &benchCase : watchedCases(flags))
-      NSA_RETURN_IF_ERROR(measureCase(flags, features, benchCase, **accelerator, engine->get(), *report));
+      NSA_RETURN_IF_ERROR(measureCase(flags, features, benchCase, *accelerator, engine.get(), *report));
   }
   return flags.against.empty() ? Status::ok() : compareWithRecord(report->content(), flags.against);
 }

@@ -66,14 +66,12 @@ struct Milestones {
 };
 
 Status openContextOnly(const std::string &device, Milestones &times) {
-  Result<const cuda::Driver *> driver = cuda::Driver::get();
-  if (!driver)
-    return driver.status();
+  NSA_ASSIGN_OR_RETURN(const cuda::Driver *driver, cuda::Driver::get());
   int ordinal = 0;
   std::from_chars(device.data() + kCudaPrefix.size(), device.data() + device.size(), ordinal);
   cuda::DeviceId id = 0;
-  NSA_CUDA_CALL(**driver, deviceGet, (&id, ordinal));
-  cuda::PrimaryContext context(**driver, id);
+  NSA_CUDA_CALL(*driver, deviceGet, (&id, ordinal));
+  cuda::PrimaryContext context(*driver, id);
   NSA_RETURN_IF_ERROR(context.retain());
   times.engine = times.plan = times.result = milliseconds();
   return Status::ok();
@@ -86,25 +84,17 @@ Status computeFirstResult(const Flags &flags, Milestones &times) {
   settings.cachePacks = flags.packs;
   if (fromPacks)
     settings.compilerPath = kNoCompiler;
-  Result<tools::EngineHandle> engine = tools::createEngine(settings);
-  if (!engine)
-    return engine.status();
+  NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
   times.engine = milliseconds();
-  Result<tools::PlanHandle> plan = tools::createPlan(engine->get(), inputs.spec, inputs.maxima);
-  if (!plan)
-    return plan.status();
+  NSA_ASSIGN_OR_RETURN(tools::PlanHandle plan, tools::createPlan(engine.get(), inputs.spec, inputs.maxima));
   times.plan = milliseconds();
-  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(flags.device);
-  if (!accelerator)
-    return accelerator.status();
-  Result<tools::RunResult> result =
-      tools::runOnce(**accelerator, plan->get(), inputs, tools::requiredOutputs(inputs.spec.op));
-  if (!result)
-    return result.status();
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Accelerator> accelerator, tools::Accelerator::open(flags.device));
+  NSA_ASSIGN_OR_RETURN(tools::RunResult result,
+                       tools::runOnce(*accelerator, plan.get(), inputs, tools::requiredOutputs(inputs.spec.op)));
   times.result = milliseconds();
-  times.source = tools::describePlan(plan->get()).value("source", "");
+  times.source = tools::describePlan(plan.get()).value("source", "");
   // Zero values give a zero result; the output was poisoned.
-  for (const std::byte byte : result->outputs.at(TensorName::kOut).bytes)
+  for (const std::byte byte : result.outputs.at(TensorName::kOut).bytes)
     if (byte != std::byte(0))
       return Status::error(ErrorCode::kInternal, "the first result is wrong, so its time says nothing");
   return Status::ok();
@@ -178,12 +168,8 @@ struct Measure {
 
 // What the warm cache holds as a pack, under the others that were named, as an engine is told of packs.
 Result<std::string> packsOf(const Flags &flags, const std::string &cache, const std::string &path) {
-  Result<CacheFile> file = CacheFile::open(cache);
-  if (!file)
-    return file.status();
-  Result<PackReport> pack = writePack(*file, path, {.source = nsa_source_id()});
-  if (!pack)
-    return pack.status();
+  NSA_ASSIGN_OR_RETURN(CacheFile file, CacheFile::open(cache));
+  NSA_ASSIGN_OR_RETURN(PackReport pack, writePack(file, path, {.source = nsa_source_id()}));
   std::string packs = path;
   for (const std::string &each : flags.more)
     packs += ":" + each;
@@ -192,9 +178,7 @@ Result<std::string> packsOf(const Flags &flags, const std::string &cache, const 
 
 Status run(const Flags &flags) {
   const bool cuda = flags.device.starts_with(kCudaPrefix);
-  Result<tools::ScratchFolder> folder = tools::ScratchFolder::make();
-  if (!folder)
-    return folder.status();
+  NSA_ASSIGN_OR_RETURN(tools::ScratchFolder folder, tools::ScratchFolder::make());
   std::vector<Measure> measures = {{.name = "bare process", .role = "nothing"}};
   if (cuda)
     measures.push_back({.name = "bare CUDA context", .role = "context"});
@@ -210,40 +194,29 @@ Status run(const Flags &flags) {
   for (int turn = 0; turn <= (flags.quick ? 1 : flags.runs); ++turn)
     for (Measure &measure : measures) {
       if (measure.fromPacks && packs.empty()) {
-        Result<std::string> made = packsOf(flags, folder->file("warm.db"), folder->file("warm.nsapack"));
-        if (!made)
-          return made.status();
-        packs = std::move(*made);
+        NSA_ASSIGN_OR_RETURN(packs, packsOf(flags, folder.file("warm.db"), folder.file("warm.nsapack")));
       }
       const bool cold = measure.coldCache && turn > 0;
-      const std::string cache = folder->file(cold ? "cold" + std::to_string(turn) + ".db" : "warm.db");
-      Result<Milestones> times =
-          startProcess(flags, measure.role, measure.fromPacks ? ":memory:" : cache, measure.fromPacks ? packs : "none");
-      if (!times)
-        return times.status();
+      const std::string cache = folder.file(cold ? "cold" + std::to_string(turn) + ".db" : "warm.db");
+      NSA_ASSIGN_OR_RETURN(Milestones times, startProcess(flags, measure.role, measure.fromPacks ? ":memory:" : cache,
+                                                          measure.fromPacks ? packs : "none"));
       if (turn == 0)
         continue;
-      if (times->source != measure.expectedSource)
-        return Status::error(ErrorCode::kInternal, measure.name + ": the kernel came from " + times->source +
+      if (times.source != measure.expectedSource)
+        return Status::error(ErrorCode::kInternal, measure.name + ": the kernel came from " + times.source +
                                                        ", expected " + measure.expectedSource);
-      measure.samples.push_back(*times);
+      measure.samples.push_back(times);
     }
 
-  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT));
-  if (!engine)
-    return engine.status();
-  Result<nlohmann::json> machine = machineFacts(engine->get());
-  if (!machine)
-    return machine.status();
-  Result<BenchReport> report = BenchReport::create(flags.results, "startup", {{"machine", *machine}},
-                                                   {{"process", "measure"},
-                                                    {"median ms", "median_ms"},
-                                                    {"over the bare one", "over_bare_ms"},
-                                                    {"engine ms", "engine_ms"},
-                                                    {"plan ms", "plan_ms"},
-                                                    {"run ms", "run_ms"}});
-  if (!report)
-    return report.status();
+  NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT)));
+  NSA_ASSIGN_OR_RETURN(nlohmann::json machine, machineFacts(engine.get()));
+  NSA_ASSIGN_OR_RETURN(BenchReport report, BenchReport::create(flags.results, "startup", {{"machine", machine}},
+                                                               {{"process", "measure"},
+                                                                {"median ms", "median_ms"},
+                                                                {"over the bare one", "over_bare_ms"},
+                                                                {"engine ms", "engine_ms"},
+                                                                {"plan ms", "plan_ms"},
+                                                                {"run ms", "run_ms"}}));
   const double bare = measures[cuda ? 1 : 0].medianOf(&Milestones::result);
   for (const Measure &measure : measures) {
     const double begun = measure.medianOf(&Milestones::begun), opened = measure.medianOf(&Milestones::engine),
@@ -254,15 +227,15 @@ Status run(const Flags &flags) {
     std::printf("%-26s %9.2f ms (%.2f to %.2f), %9.2f over the bare one: engine %.2f, plan %.2f, run %.2f\n",
                 measure.name.c_str(), result, fastest->result, slowest->result, result - bare, opened - begun,
                 planned - opened, result - planned);
-    NSA_RETURN_IF_ERROR(report->add({{"measure", measure.name},
-                                     {"samples", measure.samples.size()},
-                                     {"median_ms", result},
-                                     {"fastest_ms", fastest->result},
-                                     {"slowest_ms", slowest->result},
-                                     {"over_bare_ms", result - bare},
-                                     {"engine_ms", opened - begun},
-                                     {"plan_ms", planned - opened},
-                                     {"run_ms", result - planned}}));
+    NSA_RETURN_IF_ERROR(report.add({{"measure", measure.name},
+                                    {"samples", measure.samples.size()},
+                                    {"median_ms", result},
+                                    {"fastest_ms", fastest->result},
+                                    {"slowest_ms", slowest->result},
+                                    {"over_bare_ms", result - bare},
+                                    {"engine_ms", opened - begun},
+                                    {"plan_ms", planned - opened},
+                                    {"run_ms", result - planned}}));
   }
   return Status::ok();
 }

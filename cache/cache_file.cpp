@@ -25,18 +25,16 @@ Result<CacheFile> CacheFile::open(const std::string &path, Check check, Empty em
     return Status::error(ErrorCode::kIoError, "there is no kernel database or pack at '" + path + "'",
                          "`nsa run` and `nsa tune` make a database, `nsa cache export` makes a pack");
   if (isPackFile(path)) {
-    Result<PackFile> pack = PackFile::open(path);
-    if (!pack)
-      return pack.status();
-    NSA_RETURN_IF_ERROR(checkKeyLengths(pack->connection, path));
+    NSA_ASSIGN_OR_RETURN(PackFile pack, PackFile::open(path));
+    NSA_RETURN_IF_ERROR(checkKeyLengths(pack.connection, path));
     if (check == Check::kRows) {
-      NSA_RETURN_IF_ERROR(pack->checkSignatures(rules));
-      NSA_RETURN_IF_ERROR(pack->checkDigest());
-      NSA_RETURN_IF_ERROR(pack->checkEvidence());
-      file.unsignedWarning = pack->signatureWarning(rules);
+      NSA_RETURN_IF_ERROR(pack.checkSignatures(rules));
+      NSA_RETURN_IF_ERROR(pack.checkDigest());
+      NSA_RETURN_IF_ERROR(pack.checkEvidence());
+      file.unsignedWarning = pack.signatureWarning(rules);
     }
-    file.link = std::move(pack->connection);
-    file.facts = std::move(pack->facts);
+    file.link = std::move(pack.connection);
+    file.facts = std::move(pack.facts);
     return file; // nothing changes in it
   }
   DatabaseFile database = openDatabaseFile(path, FileUse::kReadMended, kLockedWait);

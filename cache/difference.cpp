@@ -20,15 +20,11 @@ Status readDigests(CacheFile &file, Rows &rows) {
 
 Status readAll(CacheFile &file, Rows &kernels, Rows &choices, Rows &routes) {
   NSA_RETURN_IF_ERROR(readDigests(file, kernels));
-  Result<std::vector<StoredChoice>> choiceList = file.choices();
-  if (!choiceList)
-    return choiceList.status();
-  for (const StoredChoice &choice : *choiceList)
+  NSA_ASSIGN_OR_RETURN(std::vector<StoredChoice> choiceList, file.choices());
+  for (const StoredChoice &choice : choiceList)
     choices[choice.problem + " on " + choice.device] = choice.content + (choice.tuned ? " tuned" : "");
-  Result<std::vector<StoredRoute>> routeList = file.routes();
-  if (!routeList)
-    return routeList.status();
-  for (const StoredRoute &route : *routeList)
+  NSA_ASSIGN_OR_RETURN(std::vector<StoredRoute> routeList, file.routes());
+  for (const StoredRoute &route : routeList)
     routes[route.family + " on " + route.device + " " + route.name] = std::to_string(route.threshold);
   return Status::ok();
 }

@@ -75,10 +75,7 @@ Result<std::unique_ptr<Pack>> Pack::open(const std::string &path, const Signatur
   state->rules = rules;
   {
     std::unique_lock fence = ForkFence::hold(); // no fork while there is a connection that it does not know
-    Result<PackFile> file = openChecked(path, rules);
-    if (!file)
-      return file.status();
-    state->file = std::move(*file);
+    NSA_ASSIGN_OR_RETURN(state->file, openChecked(path, rules));
     ForkFence::join(*state);
   }
   return std::unique_ptr<Pack>(new Pack(std::move(state)));

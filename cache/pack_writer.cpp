@@ -61,10 +61,8 @@ bool takes(const PackRequest &request, const std::string &device, const std::str
 }
 
 Status select(CacheFile &from, const PackRequest &request, Selection &selection, PackReport &report) {
-  Result<std::vector<StoredChoice>> choices = from.choices();
-  if (!choices)
-    return choices.status();
-  for (StoredChoice &choice : *choices) {
+  NSA_ASSIGN_OR_RETURN(std::vector<StoredChoice> choices, from.choices());
+  for (StoredChoice &choice : choices) {
     if (!takes(request, choice.device, choice.problem, ' ') ||
         (request.tunedOnly && !choice.tuned && isTuned(operatorOf(choice.problem))))
       continue;
@@ -87,17 +85,13 @@ Status select(CacheFile &from, const PackRequest &request, Selection &selection,
       choice.evidence.clear();
     selection.choices.push_back(std::move(choice));
   }
-  Result<std::vector<KernelSummary>> kernels = from.kernels();
-  if (!kernels)
-    return kernels.status();
-  report.unnamed = std::ranges::count_if(*kernels, [&](const KernelSummary &kernel) {
+  NSA_ASSIGN_OR_RETURN(std::vector<KernelSummary> kernels, from.kernels());
+  report.unnamed = std::ranges::count_if(kernels, [&](const KernelSummary &kernel) {
     return !selection.kernels.contains(kernel.content) &&
            std::ranges::find(report.damaged, kernel.content) == report.damaged.end();
   });
-  Result<std::vector<StoredRoute>> routes = from.routes();
-  if (!routes)
-    return routes.status();
-  for (StoredRoute &route : *routes)
+  NSA_ASSIGN_OR_RETURN(std::vector<StoredRoute> routes, from.routes());
+  for (StoredRoute &route : routes)
     if (takes(request, route.device, route.name, '.'))
       selection.routes.push_back(std::move(route));
   return Status::ok();
@@ -163,12 +157,10 @@ Result<PackReport> writePack(CacheFile &from, const std::string &path, const Pac
     return Status::error(ErrorCode::kInvalidArgument,
                          "nothing in '" + from.path() + "' is of that kind: a pack would be empty",
                          "`nsa cache list` shows the choices and their devices");
-  Result<ReplacingFile> target = ReplacingFile::create(path, request.existing);
-  if (!target)
-    return target.status();
+  NSA_ASSIGN_OR_RETURN(ReplacingFile target, ReplacingFile::create(path, request.existing));
   {
     int code;
-    Connection connection = openNew(target->temporaryPath(), code);
+    Connection connection = openNew(target.temporaryPath(), code);
     if (code == SQLITE_OK)
       code = fill(connection, [&] {
         int result = createTables(connection);
@@ -183,38 +175,34 @@ Result<PackReport> writePack(CacheFile &from, const std::string &path, const Pac
   report.choices = static_cast<int64_t>(selection.choices.size());
   report.routes = static_cast<int64_t>(selection.routes.size());
   std::error_code error;
-  report.bytes = static_cast<int64_t>(std::filesystem::file_size(target->temporaryPath(), error));
-  NSA_RETURN_IF_ERROR(target->commit());
+  report.bytes = static_cast<int64_t>(std::filesystem::file_size(target.temporaryPath(), error));
+  NSA_RETURN_IF_ERROR(target.commit());
   return report;
 }
 
 Status signPack(const std::string &path, const SecretKey &key) {
-  Result<CacheFile> pack = openSource(path, {}, Databases::kAccepted);
-  if (!pack)
-    return pack.status();
-  if (!pack->isPack())
+  NSA_ASSIGN_OR_RETURN(CacheFile pack, openSource(path, {}, Databases::kAccepted));
+  if (!pack.isPack())
     return packError(path, "it is no pack");
   // The file itself, not a link to it.
   std::error_code error;
   const std::string real = std::filesystem::canonical(path, error).string();
   if (error)
     return packError(path, error.message());
-  Result<ReplacingFile> target = ReplacingFile::create(real, ReplacingFile::Existing::kReplace);
-  if (!target)
-    return target.status();
+  NSA_ASSIGN_OR_RETURN(ReplacingFile target, ReplacingFile::create(real, ReplacingFile::Existing::kReplace));
   {
     int code;
-    Connection connection = openNew(target->temporaryPath(), code);
+    Connection connection = openNew(target.temporaryPath(), code);
     if (code == SQLITE_OK)
-      code = pack->connection().copyTo(connection);
+      code = pack.connection().copyTo(connection);
     if (code == SQLITE_OK)
       code = fill(connection, [&] {
-        return putFact(connection, "signature " + key.publicKey().hex(), key.sign(signedMessage(pack->pack().digest)));
+        return putFact(connection, "signature " + key.publicKey().hex(), key.sign(signedMessage(pack.pack().digest)));
       });
     if (code != SQLITE_OK)
       return writeFailure(path, code);
   }
-  return target->commit();
+  return target.commit();
 }
 
 } // namespace nsa

@@ -41,10 +41,8 @@ Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator) {
 Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa_engine *engine, const Arena &arena) {
   std::unique_ptr<PlanContender> contender(new PlanContender(std::move(name), arena));
   const tools::OperatorInputs &inputs = arena.inputs;
-  Result<tools::PlanHandle> plan = tools::createPlan(engine, inputs.spec, inputs.maxima, arena.accelerator.stream());
-  if (!plan)
-    return plan.status();
-  contender->plan = std::move(*plan);
+  NSA_ASSIGN_OR_RETURN(contender->plan,
+                       tools::createPlan(engine, inputs.spec, inputs.maxima, arena.accelerator.stream()));
   contender->description = tools::describePlan(contender->plan.get());
   NSA_RETURN_IF_ERROR(arena.job.allocateWorkspace(contender->plan.get()));
   NSA_RETURN_IF_ERROR(arena.job.poisonOutputs());
@@ -54,10 +52,8 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
   nsa_error error{};
   NSA_RETURN_IF_ERROR(
       tools::toStatus(nsa_plan_status(contender->plan.get(), arena.accelerator.stream(), &error), error));
-  Result<tools::NamedTensors> outputs = arena.job.download();
-  if (!outputs)
-    return outputs.status();
-  const tools::OperatorCheck check = tools::checkOperator(inputs, *outputs, checkedQueries(inputs.spec, inputs.maxima));
+  NSA_ASSIGN_OR_RETURN(tools::NamedTensors outputs, arena.job.download());
+  const tools::OperatorCheck check = tools::checkOperator(inputs, outputs, checkedQueries(inputs.spec, inputs.maxima));
   if (!check.within())
     return Status::error(ErrorCode::kInternal,
                          contender->contenderName + " is wrong, so it is not measured: " + check.toString());
@@ -96,10 +92,8 @@ Result<nlohmann::ordered_json> PlanContender::parts(int samples) {
   std::map<std::string, std::vector<double>> times;
   for (int i = 0; i < samples; ++i) {
     NSA_RETURN_IF_ERROR(flushCaches());
-    Result<std::vector<nsa_part_time>> run = arena.job.runTimed(plan.get());
-    if (!run)
-      return run.status();
-    for (const nsa_part_time &part : *run) {
+    NSA_ASSIGN_OR_RETURN(std::vector<nsa_part_time> run, arena.job.runTimed(plan.get()));
+    for (const nsa_part_time &part : run) {
       if (i == 0)
         order.emplace_back(part.name);
       times[part.name].push_back(part.milliseconds);

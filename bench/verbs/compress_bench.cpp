@@ -30,29 +30,25 @@ public:
 
 private:
   Status open() {
-    Result<nlohmann::json> machine = device.facts();
-    if (!machine)
-      return machine.status();
-    nlohmann::ordered_json facts = {{"machine", *machine}, {"samples", choice.samples}};
+    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
+    nlohmann::ordered_json facts = {{"machine", machine}, {"samples", choice.samples}};
     if (!device.accelerator().isCuda()) {
       const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
       stream.emplace(threads);
       facts["stream"] = {{"threads", threads}, {"gigabytes_per_second", stream->gigabytesPerSecond()}};
     } else {
-      deviceName = (*machine)["device"].value("name", "");
+      deviceName = machine["device"].value("name", "");
     }
-    Result<BenchReport> created = BenchReport::create(choice.results, "compress", facts,
-                                                      {{"heads", "heads"},
-                                                       {"kind", "cmp_kind"},
-                                                       {"tokens", "tokens"},
-                                                       {"implementation", "implementation"},
-                                                       {"median ms", "median_ms"},
-                                                       {"GB/s", "gigabytes_per_second"},
-                                                       {"% of stream", "percent_of_stream"},
-                                                       {"TFLOP/s", "tflops"}});
-    if (!created)
-      return created.status();
-    report.emplace(std::move(*created));
+    NSA_ASSIGN_OR_RETURN(BenchReport created, BenchReport::create(choice.results, "compress", facts,
+                                                                  {{"heads", "heads"},
+                                                                   {"kind", "cmp_kind"},
+                                                                   {"tokens", "tokens"},
+                                                                   {"implementation", "implementation"},
+                                                                   {"median ms", "median_ms"},
+                                                                   {"GB/s", "gigabytes_per_second"},
+                                                                   {"% of stream", "percent_of_stream"},
+                                                                   {"TFLOP/s", "tflops"}}));
+    report.emplace(std::move(created));
     return Status::ok();
   }
 
@@ -68,15 +64,11 @@ private:
     choice.say("compress " + std::string(cmpKindName(benchCase.spec.cmpKind)), benchCase);
     const int64_t tokens = benchCase.maxima.seqlenK;
     const tools::OperatorInputs inputs = tools::drawInputs(benchCase.spec, {{tokens}, {tokens}}, 1);
-    Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(device.accelerator(), inputs, {});
-    if (!job)
-      return job.status();
-    const Arena arena{device.accelerator(), inputs, *job, device.flush(), choice.warmUps};
-    Result<std::vector<std::unique_ptr<PlanContender>>> ours = device.contenders(arena, choice.tuned);
-    if (!ours)
-      return ours.status();
+    NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job, tools::DeviceOperator::upload(device.accelerator(), inputs, {}));
+    const Arena arena{device.accelerator(), inputs, job, device.flush(), choice.warmUps};
+    NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> ours, device.contenders(arena, choice.tuned));
     std::vector<Contender *> everybody;
-    for (const auto &contender : *ours)
+    for (const auto &contender : ours)
       everybody.push_back(contender.get());
     const std::vector<Result<Times>> times = measureInTurns(everybody, choice.samples);
     const double bandwidth = streamBandwidth(benchCase.spec.dtype);

@@ -46,33 +46,29 @@ public:
 
 private:
   Status open() {
-    Result<nlohmann::json> machine = device.facts();
-    if (!machine)
-      return machine.status();
-    Result<BenchReport> made = BenchReport::create(
-        choice.results, "decode",
-        {{"machine", *machine},
-         {"steps", choice.samples},
-         {"warm_ups", choice.warmUps},
-         {"tuned", choice.tuned},
-         {"note", kNote}},
-        {{"heads", "heads"},
-         {"batch", "batch"},
-         {"S", "S"},
-         {"step us", "us_total"},
-         {"warm L2 us", "us_warm"},
-         {"empty kernels us", "us_empty"},
-         {"cmp us", "us_branch_cmp"},
-         {"sel us", "us_branch_sel"},
-         {"win us", "us_branch_win"},
-         {"rest us", "us_rest"},
-         {"reads", "reads_actual"},
-         {"expected", "reads_expected"}},
-        {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win", "reads_actual", "reads_expected"},
-         .fileField = "csv"});
-    if (!made)
-      return made.status();
-    report.emplace(std::move(*made));
+    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
+    NSA_ASSIGN_OR_RETURN(BenchReport made, BenchReport::create(choice.results, "decode",
+                                                               {{"machine", machine},
+                                                                {"steps", choice.samples},
+                                                                {"warm_ups", choice.warmUps},
+                                                                {"tuned", choice.tuned},
+                                                                {"note", kNote}},
+                                                               {{"heads", "heads"},
+                                                                {"batch", "batch"},
+                                                                {"S", "S"},
+                                                                {"step us", "us_total"},
+                                                                {"warm L2 us", "us_warm"},
+                                                                {"empty kernels us", "us_empty"},
+                                                                {"cmp us", "us_branch_cmp"},
+                                                                {"sel us", "us_branch_sel"},
+                                                                {"win us", "us_branch_win"},
+                                                                {"rest us", "us_rest"},
+                                                                {"reads", "reads_actual"},
+                                                                {"expected", "reads_expected"}},
+                                                               {.columns = {"S", "ms_total", "ms_cmp", "ms_sel",
+                                                                            "ms_win", "reads_actual", "reads_expected"},
+                                                                .fileField = "csv"}));
+    report.emplace(std::move(made));
     return Status::ok();
   }
 
@@ -87,11 +83,9 @@ private:
     for (int i = 0; i < choice.samples; ++i) {
       if (cold)
         NSA_RETURN_IF_ERROR(flush(i));
-      Result<double> milliseconds = accelerator.time([&] { return recording.replay(); });
-      if (!milliseconds)
-        return milliseconds.status();
+      NSA_ASSIGN_OR_RETURN(double milliseconds, accelerator.time([&] { return recording.replay(); }));
       if (i >= choice.warmUps)
-        samples.push_back(*milliseconds * 1e3);
+        samples.push_back(milliseconds * 1e3);
     }
     return median(std::move(samples));
   }
@@ -101,13 +95,11 @@ private:
     std::vector<std::pair<double, std::vector<nsa_part_time>>> runs;
     for (int i = 0; i < choice.samples; ++i) {
       NSA_RETURN_IF_ERROR(flush(i));
-      Result<std::vector<nsa_part_time>> parts = decode.runTimed(plan);
-      if (!parts)
-        return parts.status();
-      const double sum = std::accumulate(parts->begin(), parts->end(), 0.0,
+      NSA_ASSIGN_OR_RETURN(std::vector<nsa_part_time> parts, decode.runTimed(plan));
+      const double sum = std::accumulate(parts.begin(), parts.end(), 0.0,
                                          [](double total, const nsa_part_time &p) { return total + p.milliseconds; });
       if (i >= choice.warmUps)
-        runs.emplace_back(sum, std::move(*parts));
+        runs.emplace_back(sum, std::move(parts));
     }
     assert(!runs.empty() && "each step was a warm-up");
     const auto middle = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
@@ -117,18 +109,16 @@ private:
 
   // What every group of every sequence has read in the last step.
   Result<int64_t> readsBehind(const tools::DecodeRun &decode, const Spec &spec, int64_t tokens) const {
-    Result<tools::HostTensor> reads = decode.download(TensorName::kReads);
-    if (!reads)
-      return reads.status();
-    const auto *counts = reinterpret_cast<const int32_t *>(reads->bytes.data());
-    for (int64_t i = 0; i < reads->elements(); ++i) {
+    NSA_ASSIGN_OR_RETURN(tools::HostTensor reads, decode.download(TensorName::kReads));
+    const auto *counts = reinterpret_cast<const int32_t *>(reads.bytes.data());
+    for (int64_t i = 0; i < reads.elements(); ++i) {
       const int64_t behind = choice.newTokens - 1 - i / spec.kvHeads % choice.newTokens; // newer tokens of the step
       if (const int64_t right = readsOf(spec, tokens - behind); counts[i] != right)
         return Status::error(ErrorCode::kInternal, "a step at " + std::to_string(tokens) + " tokens has read " +
                                                        std::to_string(counts[i]) + " of them and blocks, not " +
                                                        std::to_string(right));
     }
-    return int64_t{counts[reads->elements() - 1]};
+    return int64_t{counts[reads.elements() - 1]};
   }
 
   Status measure(const NamedSpec &named, int64_t batch, int64_t tokens) {
@@ -142,63 +132,46 @@ private:
     tools::OperatorInputs history = tools::drawInputs(spec, {counts, counts}, 1);
     shareKeys(history);
     const Maxima maxima = choice.maximaOf(batch, tokens);
-    Result<tools::DecodeRun> decode = tools::DecodeRun::open(
-        accelerator, history,
-        {.room = maxima.seqlenK, .mostNew = choice.newTokens, .pageSize = spec.pageSize, .isShared = true},
-        {TensorName::kReads});
-    if (!decode)
-      return decode.status();
-    NSA_RETURN_IF_ERROR(decode->pretend(tokens, 1));
-    Result<tools::PlanHandle> plan =
-        tools::createPlan(device.engine(choice.tuned), decode->spec(), decode->maxima(), accelerator.stream());
-    if (!plan)
-      return plan.status();
-    NSA_RETURN_IF_ERROR(decode->allocateWorkspace(plan->get()));
+    NSA_ASSIGN_OR_RETURN(
+        tools::DecodeRun decode,
+        tools::DecodeRun::open(
+            accelerator, history,
+            {.room = maxima.seqlenK, .mostNew = choice.newTokens, .pageSize = spec.pageSize, .isShared = true},
+            {TensorName::kReads}));
+    NSA_RETURN_IF_ERROR(decode.pretend(tokens, 1));
+    NSA_ASSIGN_OR_RETURN(tools::PlanHandle plan, tools::createPlan(device.engine(choice.tuned), decode.spec(),
+                                                                   decode.maxima(), accelerator.stream()));
+    NSA_RETURN_IF_ERROR(decode.allocateWorkspace(plan.get()));
     // What is loaded at the first use must not be captured; the cache begins again afterwards.
-    NSA_RETURN_IF_ERROR(decode->feed(counts));
-    NSA_RETURN_IF_ERROR(decode->enqueue(plan->get()));
-    Result<std::unique_ptr<tools::Recording>> step = accelerator.record([&] { return decode->enqueue(plan->get()); });
-    if (!step)
-      return step.status();
+    NSA_RETURN_IF_ERROR(decode.feed(counts));
+    NSA_RETURN_IF_ERROR(decode.enqueue(plan.get()));
+    NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Recording> step,
+                         accelerator.record([&] { return decode.enqueue(plan.get()); }));
     auto check = [&] {
       nsa_error error{};
-      return tools::toStatus(nsa_plan_status(plan->get(), accelerator.stream(), &error), error);
+      return tools::toStatus(nsa_plan_status(plan.get(), accelerator.stream(), &error), error);
     };
 
-    NSA_RETURN_IF_ERROR(decode->rewind(tokens));
-    Result<double> cold = time(**step, true);
-    if (!cold)
-      return cold.status();
+    NSA_RETURN_IF_ERROR(decode.rewind(tokens));
+    NSA_ASSIGN_OR_RETURN(double cold, time(*step, true));
     NSA_RETURN_IF_ERROR(check());
     const int64_t now = tokens + choice.samples * choice.newTokens;
-    Result<int64_t> reads = readsBehind(*decode, spec, now);
-    if (!reads)
-      return reads.status();
+    NSA_ASSIGN_OR_RETURN(int64_t reads, readsBehind(decode, spec, now));
     std::optional<double> warm, floor; // of a GPU: on the CPU nothing is cold, and there are no empty kernels
     if (accelerator.isCuda()) {
-      NSA_RETURN_IF_ERROR(decode->rewind(tokens));
-      Result<double> replayed = time(**step, false);
-      if (!replayed)
-        return replayed.status();
-      warm = *replayed;
+      NSA_RETURN_IF_ERROR(decode.rewind(tokens));
+      NSA_ASSIGN_OR_RETURN(warm, time(*step, false));
     }
-    NSA_RETURN_IF_ERROR(decode->rewind(tokens));
-    Result<std::vector<nsa_part_time>> parts = timeParts(*decode, plan->get());
-    if (!parts)
-      return parts.status();
+    NSA_RETURN_IF_ERROR(decode.rewind(tokens));
+    NSA_ASSIGN_OR_RETURN(std::vector<nsa_part_time> parts, timeParts(decode, plan.get()));
     NSA_RETURN_IF_ERROR(check());
-    const int launches = launchesOf(*parts);
+    const int launches = launchesOf(parts);
     if (accelerator.isCuda()) {
-      Result<std::unique_ptr<tools::Recording>> empty = accelerator.recordEmptyKernels(launches);
-      if (!empty)
-        return empty.status();
-      Result<double> nothing = time(**empty, true);
-      if (!nothing)
-        return nothing.status();
-      floor = *nothing;
+      NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Recording> empty, accelerator.recordEmptyKernels(launches));
+      NSA_ASSIGN_OR_RETURN(floor, time(*empty, true));
     }
-    const BranchTimes branches = branchTimes(*parts);
-    const nlohmann::json description = tools::describePlan(plan->get());
+    const BranchTimes branches = branchTimes(parts);
+    const nlohmann::json description = tools::describePlan(plan.get());
     const bool single = choice.specs.size() == 1 && choice.batches.size() == 1;
     nlohmann::ordered_json row = {{"csv", single ? "decode" : "decode_" + named.name + "_b" + std::to_string(batch)},
                                   {"heads", named.name},
@@ -211,16 +184,16 @@ private:
                                   {"new_tokens", choice.newTokens},
                                   {"page_size", spec.pageSize},
                                   {"S", tokens},
-                                  {"ms_total", *cold / 1e3},
+                                  {"ms_total", cold / 1e3},
                                   {"ms_cmp", branches.cmp / 1e3},
                                   {"ms_sel", branches.sel / 1e3},
                                   {"ms_win", branches.win / 1e3},
                                   {"ms_rest", branches.rest / 1e3},
                                   {"ms_timed", (branches.cmp + branches.sel + branches.win + branches.rest) / 1e3},
-                                  {"reads_actual", *reads},
+                                  {"reads_actual", reads},
                                   {"reads_expected", reference::expectedReads(spec, now)},
                                   {"launches", launches},
-                                  {"us_total", *cold},
+                                  {"us_total", cold},
                                   {"us_warm", nullptr},
                                   {"us_empty", nullptr},
                                   {"us_branch_cmp", branches.cmp},
@@ -231,7 +204,7 @@ private:
       row["us_warm"] = *warm;
     if (floor)
       row["us_empty"] = *floor;
-    for (const nsa_part_time &part : *parts)
+    for (const nsa_part_time &part : parts)
       row[std::string("us_part_") + part.name] = part.milliseconds * 1e3;
     for (const nlohmann::json &launch : description["launches"])
       row["kernels"].push_back(

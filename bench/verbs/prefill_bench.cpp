@@ -37,26 +37,22 @@ public:
 
 private:
   Status open() {
-    Result<nlohmann::json> machine = device.facts();
-    if (!machine)
-      return machine.status();
-    nlohmann::ordered_json facts = {{"machine", *machine}, {"samples", choice.samples}};
+    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
+    nlohmann::ordered_json facts = {{"machine", machine}, {"samples", choice.samples}};
     if (peers)
       facts["peers"] = peers->versions();
-    Result<BenchReport> created = BenchReport::create(choice.results, "prefill", facts,
-                                                      {{"heads", "heads"},
-                                                       {"tokens", "tokens"},
-                                                       {"implementation", "implementation"},
-                                                       {"median ms", "median_ms"},
-                                                       {"compress", "ms_compress"},
-                                                       {"cmp", "ms_cmp"},
-                                                       {"select", "ms_select"},
-                                                       {"sel", "ms_sel"},
-                                                       {"win", "ms_win"},
-                                                       {"combine", "ms_combine"}});
-    if (!created)
-      return created.status();
-    report.emplace(std::move(*created));
+    NSA_ASSIGN_OR_RETURN(BenchReport created, BenchReport::create(choice.results, "prefill", facts,
+                                                                  {{"heads", "heads"},
+                                                                   {"tokens", "tokens"},
+                                                                   {"implementation", "implementation"},
+                                                                   {"median ms", "median_ms"},
+                                                                   {"compress", "ms_compress"},
+                                                                   {"cmp", "ms_cmp"},
+                                                                   {"select", "ms_select"},
+                                                                   {"sel", "ms_sel"},
+                                                                   {"win", "ms_win"},
+                                                                   {"combine", "ms_combine"}}));
+    report.emplace(std::move(created));
     return Status::ok();
   }
 
@@ -66,13 +62,10 @@ private:
     denseCase.spec.op = Operator::kDense;
     choice.say("prefill", nsaCase);
     const tools::OperatorInputs inputs = tools::drawInputs(nsaCase.spec, {{tokens}, {tokens}}, 1);
-    Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(device.accelerator(), inputs, checkedOutputs());
-    if (!job)
-      return job.status();
-    const Arena arena{device.accelerator(), inputs, *job, device.flush(), choice.warmUps};
-    Result<std::vector<std::unique_ptr<PlanContender>>> ours = device.contenders(arena, choice.tuned);
-    if (!ours)
-      return ours.status();
+    NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job,
+                         tools::DeviceOperator::upload(device.accelerator(), inputs, checkedOutputs()));
+    const Arena arena{device.accelerator(), inputs, job, device.flush(), choice.warmUps};
+    NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> ours, device.contenders(arena, choice.tuned));
 
     // Dense attention has tensors of its own, wherever it runs.
     std::vector<std::unique_ptr<Contender>> dense;
@@ -89,27 +82,23 @@ private:
           NSA_RETURN_IF_ERROR(addAbsent(denseCase, absent.name, absent.reason));
     } else {
       denseInputs = tools::drawInputs(denseCase.spec, {{tokens}, {tokens}}, 1);
-      Result<tools::DeviceOperator> uploaded = tools::DeviceOperator::upload(device.accelerator(), *denseInputs, {});
-      if (!uploaded)
-        return uploaded.status();
-      denseJob = std::move(*uploaded);
-      Result<std::unique_ptr<PlanContender>> plan =
+      NSA_ASSIGN_OR_RETURN(denseJob, tools::DeviceOperator::upload(device.accelerator(), *denseInputs, {}));
+      NSA_ASSIGN_OR_RETURN(
+          std::unique_ptr<PlanContender> plan,
           PlanContender::make("nsa dense", device.engine(choice.tuned),
-                              {device.accelerator(), *denseInputs, *denseJob, device.flush(), choice.warmUps});
-      if (!plan)
-        return plan.status();
-      dense.push_back(std::move(*plan));
+                              {device.accelerator(), *denseInputs, *denseJob, device.flush(), choice.warmUps}));
+      dense.push_back(std::move(plan));
     }
 
     std::vector<Contender *> everybody;
-    for (const auto &contender : *ours)
+    for (const auto &contender : ours)
       everybody.push_back(contender.get());
     for (const auto &contender : dense)
       everybody.push_back(contender.get());
     const std::vector<Result<Times>> times = measureInTurns(everybody, choice.samples);
     double ourBest = INFINITY, denseBest = INFINITY;
     for (size_t i = 0; i < everybody.size(); ++i) {
-      const bool isOurs = i < ours->size();
+      const bool isOurs = i < ours.size();
       if (!times[i] && (isOurs || !peers))
         return times[i].status();
       if (!times[i]) {
@@ -123,10 +112,8 @@ private:
       row["fastest_ms"] = times[i]->fastestMs;
       row["slowest_ms"] = times[i]->slowestMs;
       if (isOurs) {
-        Result<nlohmann::ordered_json> parts = (*ours)[i]->parts(std::min(choice.samples, 3));
-        if (!parts)
-          return parts.status();
-        row.update(*parts);
+        NSA_ASSIGN_OR_RETURN(nlohmann::ordered_json parts, ours[i]->parts(std::min(choice.samples, 3)));
+        row.update(parts);
       }
       row.update(everybody[i]->facts());
       NSA_RETURN_IF_ERROR(report->add(std::move(row)));

@@ -59,12 +59,12 @@ public:
     whole.layout = Layout::kDense;
     tools::OperatorInputs history = tools::drawInputs(whole, {counts, counts}, 1);
     shareKeys(history);
-    Result<tools::DecodeRun> opened = tools::DecodeRun::open(
-        device.accelerator(), history,
-        {.room = point.tokens, .mostNew = 1, .pageSize = point.spec.pageSize, .isShared = true}, {});
-    if (!opened)
-      return opened.status();
-    decode.emplace(std::move(*opened));
+    NSA_ASSIGN_OR_RETURN(
+        tools::DecodeRun opened,
+        tools::DecodeRun::open(device.accelerator(), history,
+                               {.room = point.tokens, .mostNew = 1, .pageSize = point.spec.pageSize, .isShared = true},
+                               {}));
+    decode.emplace(std::move(opened));
     NSA_RETURN_IF_ERROR(decode->pretend(point.tokens - 1, 1));
     NSA_RETURN_IF_ERROR(decode->feed(counts));
     NSA_RETURN_IF_ERROR(prepare());
@@ -83,25 +83,17 @@ private:
   // All plans before the first capture: they share a workspace, which grows.
   Status prepare() {
     for (const int64_t splits : waysOf(decode->spec(), decode->maxima())) {
-      Result<nsa_engine *> engine = engines.engine(splits);
-      if (!engine)
-        return engine.status();
-      Result<tools::PlanHandle> plan =
-          tools::createPlan(*engine, decode->spec(), decode->maxima(), device.accelerator().stream());
-      if (!plan)
-        return plan.status();
-      NSA_RETURN_IF_ERROR(decode->allocateWorkspace(plan->get()));
-      ways.push_back({splits, std::move(*plan), nullptr, {}});
+      NSA_ASSIGN_OR_RETURN(nsa_engine * engine, engines.engine(splits));
+      NSA_ASSIGN_OR_RETURN(tools::PlanHandle plan,
+                           tools::createPlan(engine, decode->spec(), decode->maxima(), device.accelerator().stream()));
+      NSA_RETURN_IF_ERROR(decode->allocateWorkspace(plan.get()));
+      ways.push_back({splits, std::move(plan), nullptr, {}});
     }
     for (SplitWay &way : ways) {
       // What is loaded at the first use must not be captured.
       NSA_RETURN_IF_ERROR(decode->rewind(point.tokens - 1));
       NSA_RETURN_IF_ERROR(decode->enqueue(way.plan.get()));
-      Result<std::unique_ptr<tools::Recording>> step =
-          device.accelerator().record([&] { return decode->enqueue(way.plan.get()); });
-      if (!step)
-        return step.status();
-      way.step = std::move(*step);
+      NSA_ASSIGN_OR_RETURN(way.step, device.accelerator().record([&] { return decode->enqueue(way.plan.get()); }));
     }
     return Status::ok();
   }
@@ -114,10 +106,8 @@ private:
       NSA_RETURN_IF_ERROR(decode->rewind(point.tokens - 1));
       if (tools::Buffer &memory = device.flush(); memory.size())
         NSA_RETURN_IF_ERROR(device.accelerator().fill(memory.data(), static_cast<unsigned char>(i), memory.size()));
-      Result<double> milliseconds = device.accelerator().time([&] { return way.step->replay(); });
-      if (!milliseconds)
-        return milliseconds.status();
-      sum += *milliseconds;
+      NSA_ASSIGN_OR_RETURN(double milliseconds, device.accelerator().time([&] { return way.step->replay(); }));
+      sum += milliseconds;
       ++steps;
     } while (!device.accelerator().isCuda() && sum < kSplitSampleMs);
     way.samples.push_back(sum / steps);
@@ -159,11 +149,9 @@ struct SplitEngines::State {
 };
 
 Result<SplitEngines> SplitEngines::open(tools::EngineSettings settings) {
-  Result<tools::ScratchFolder> folder = tools::ScratchFolder::make();
-  if (!folder)
-    return folder.status();
+  NSA_ASSIGN_OR_RETURN(tools::ScratchFolder folder, tools::ScratchFolder::make());
   SplitEngines made;
-  made.state = std::make_unique<State>(tools::withNothingStored(std::move(settings)), std::move(*folder));
+  made.state = std::make_unique<State>(tools::withNothingStored(std::move(settings)), std::move(folder));
   made.state->settings.cachePath = made.state->folder.file("kernels.db");
   made.state->settings.missPolicy = NSA_MISS_DEFAULT;
   made.state->settings.ignoreThresholds = true;
@@ -180,10 +168,8 @@ Result<nsa_engine *> SplitEngines::engine(int64_t splits) {
   if (found == state->engines.end()) {
     tools::EngineSettings settings = state->settings;
     settings.decodeSplits = static_cast<int32_t>(splits);
-    Result<tools::EngineHandle> engine = tools::createEngine(settings);
-    if (!engine)
-      return engine.status();
-    found = state->engines.emplace(splits, std::move(*engine)).first;
+    NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
+    found = state->engines.emplace(splits, std::move(engine)).first;
   }
   return found->second.get();
 }

@@ -99,23 +99,20 @@ public:
 
 private:
   Status open() {
-    Result<nlohmann::json> machine = device.facts();
-    if (!machine)
-      return machine.status();
-    deviceKey = (*machine)["device"].value("choice_key", "");
-    Result<BenchReport> created = BenchReport::create(choice.lengths.results, "thresholds",
-                                                      {{"machine", *machine}, {"samples", choice.lengths.samples}},
-                                                      {{"heads", "heads"},
-                                                       {"route", "route"},
-                                                       {"tokens", "tokens"},
-                                                       {"usual", "usual"},
-                                                       {"ms", "usual_ms"},
-                                                       {"other", "other"},
-                                                       {"ms ", "other_ms"},
-                                                       {"usual / other", "ratio"}});
-    if (!created)
-      return created.status();
-    report.emplace(std::move(*created));
+    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
+    deviceKey = machine["device"].value("choice_key", "");
+    NSA_ASSIGN_OR_RETURN(BenchReport created,
+                         BenchReport::create(choice.lengths.results, "thresholds",
+                                             {{"machine", machine}, {"samples", choice.lengths.samples}},
+                                             {{"heads", "heads"},
+                                              {"route", "route"},
+                                              {"tokens", "tokens"},
+                                              {"usual", "usual"},
+                                              {"ms", "usual_ms"},
+                                              {"other", "other"},
+                                              {"ms ", "other_ms"},
+                                              {"usual / other", "ratio"}}));
+    report.emplace(std::move(created));
     return Status::ok();
   }
 
@@ -128,10 +125,8 @@ private:
       tools::EngineSettings settings = tools::withNothingStored(choice.engine);
       settings.forceVariant = variant;
       settings.missPolicy = choice.lengths.tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT;
-      Result<tools::EngineHandle> engine = tools::createEngine(settings);
-      if (!engine)
-        return engine.status();
-      found = forced.emplace(variant, std::move(*engine)).first;
+      NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
+      found = forced.emplace(variant, std::move(engine)).first;
     }
     return found->second.get();
   }
@@ -150,19 +145,12 @@ private:
     made->inputs = tools::drawInputs(own, {{tokens}, {tokens}}, 1);
     if (leg.op == Operator::kSel)
       listAllBlocks(own, made->inputs);
-    Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(device.accelerator(), made->inputs, {});
-    if (!job)
-      return job.status();
-    made->job = std::move(*job);
-    Result<nsa_engine *> engine = engineFor(leg.variant);
-    if (!engine)
-      return engine.status();
-    Result<std::unique_ptr<PlanContender>> contender =
-        PlanContender::make(leg.variant.empty() ? std::string(operatorName(leg.op)) : leg.variant, *engine,
-                            {device.accelerator(), made->inputs, *made->job, device.flush(), choice.lengths.warmUps});
-    if (!contender)
-      return contender.status();
-    made->contender = std::move(*contender);
+    NSA_ASSIGN_OR_RETURN(made->job, tools::DeviceOperator::upload(device.accelerator(), made->inputs, {}));
+    NSA_ASSIGN_OR_RETURN(nsa_engine * engine, engineFor(leg.variant));
+    NSA_ASSIGN_OR_RETURN(
+        made->contender,
+        PlanContender::make(leg.variant.empty() ? std::string(operatorName(leg.op)) : leg.variant, engine,
+                            {device.accelerator(), made->inputs, *made->job, device.flush(), choice.lengths.warmUps}));
     legs.push_back(std::move(made));
     return Status::ok();
   }
@@ -232,9 +220,7 @@ private:
   Status measureSplits() {
     if (choice.decodeBatches.empty() || choice.decodeTokens.empty())
       return Status::ok();
-    Result<SplitEngines> engines = SplitEngines::open(choice.engine);
-    if (!engines)
-      return engines.status();
+    NSA_ASSIGN_OR_RETURN(SplitEngines engines, SplitEngines::open(choice.engine));
     for (const NamedSpec &named : choice.lengths.specs)
       for (const int64_t batch : choice.decodeBatches)
         for (const int64_t tokens : choice.decodeTokens) {
@@ -243,10 +229,8 @@ private:
           point.spec.layout = Layout::kDense;
           choice.lengths.say("decode.splits at batch " + std::to_string(batch),
                              promptCase(named.name, point.spec, tokens));
-          Result<SplitSweep> sweep = sweepSplits(device, *engines, point, choice.lengths.samples);
-          if (!sweep)
-            return sweep.status();
-          NSA_RETURN_IF_ERROR(addSplits(named, point, *sweep));
+          NSA_ASSIGN_OR_RETURN(SplitSweep sweep, sweepSplits(device, engines, point, choice.lengths.samples));
+          NSA_RETURN_IF_ERROR(addSplits(named, point, sweep));
         }
     return Status::ok();
   }
@@ -312,13 +296,11 @@ private:
     if (choice.storeIn.empty())
       return Status::ok();
     std::string warning;
-    Result<std::unique_ptr<KernelStore>> database =
-        KernelStore::open({.path = choice.storeIn, .readOnly = false}, warning);
-    if (!database)
-      return database.status();
+    NSA_ASSIGN_OR_RETURN(std::unique_ptr<KernelStore> database,
+                         KernelStore::open({.path = choice.storeIn, .readOnly = false}, warning));
     if (!warning.empty())
       return Status::error(ErrorCode::kIoError, warning);
-    return (*database)->putRoute(route);
+    return database->putRoute(route);
   }
 
   BenchDevice &device;

@@ -90,14 +90,12 @@ Result<KernelRow> KernelRow::make(const StoredKernel &kernel) {
   if (kernel.binary.size() > static_cast<size_t>(kMaxBinaryBytes))
     return Status::invalid("binary", std::to_string(kernel.binary.size()) + " bytes",
                            "must be at most " + std::to_string(kMaxBinaryBytes) + " bytes");
-  Result<Manifest> manifest = Manifest::parse(kernel.manifest);
-  if (!manifest)
-    return manifest.status();
+  NSA_ASSIGN_OR_RETURN(Manifest manifest, Manifest::parse(kernel.manifest));
   KernelRow row{kernel.content,
-                manifest->templateName,
-                manifest->op,
-                manifest->target,
-                formatValues(manifest->config),
+                manifest.templateName,
+                manifest.op,
+                manifest.target,
+                formatValues(manifest.config),
                 kernel.manifest,
                 static_cast<int64_t>(kernel.binary.size()),
                 {},

@@ -73,10 +73,7 @@ Status parseGrid(std::string_view line, std::string_view value, Expression (&gri
   if (std::count(value.begin(), value.end(), ';') != 2)
     return invalidLine(line, "needs three expressions separated by ';'");
   for (Expression &axis : grid) {
-    Result<Expression> parsed = Expression::parse(takeUntil(value, ';'));
-    if (!parsed)
-      return parsed.status();
-    axis = std::move(*parsed);
+    NSA_ASSIGN_OR_RETURN(axis, Expression::parse(takeUntil(value, ';')));
   }
   return Status::ok();
 }

@@ -127,10 +127,7 @@ Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> 
       callback(user, *self, &asked, &most);
     };
   if (const std::string steps = textOf(options->fallbacks); !steps.empty()) {
-    Result<FallbackSteps> parsed = FallbackSteps::parse("fallbacks", steps);
-    if (!parsed)
-      return parsed.status();
-    result.fallbacks = *parsed;
+    NSA_ASSIGN_OR_RETURN(result.fallbacks, FallbackSteps::parse("fallbacks", steps));
   }
   if (options->log) {
     NSA_RETURN_IF_ERROR(

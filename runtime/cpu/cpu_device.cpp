@@ -54,10 +54,8 @@ Result<std::unique_ptr<Device>> CpuDevice::open(int threads, const std::string &
     return Status(std::move(info));
   }
   std::string chosen = features.empty() ? host : features;
-  Result<int> lanes = cpuVectorLanes(chosen);
-  if (!lanes)
-    return lanes.status();
-  if (*lanes > *cpuVectorLanes(host))
+  NSA_ASSIGN_OR_RETURN(int lanes, cpuVectorLanes(chosen));
+  if (lanes > *cpuVectorLanes(host))
     return Status::invalid("cpu_features", chosen, "this processor has only " + host);
   return std::unique_ptr<Device>(new CpuDevice(threads > 0 ? threads : usableCores(), std::move(chosen)));
 }

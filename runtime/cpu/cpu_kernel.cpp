@@ -11,12 +11,10 @@ Result<std::unique_ptr<Kernel>> CpuKernel::load(WorkerPool &pool, const Manifest
   auto [end, error] = std::from_chars(entry.data() + 1, entry.data() + entry.size(), offset);
   if (!entry.starts_with('+') || error != std::errc() || end != entry.data() + entry.size())
     return Status::invalid("entry", entry, "must be '+' and a byte offset into the image (CPU kernels)");
-  Result<std::unique_ptr<CpuImage>> mapped = CpuImage::map(image, offset);
-  if (!mapped)
-    return mapped.status();
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<CpuImage> mapped, CpuImage::map(image, offset));
   auto scratchBytes = static_cast<size_t>(manifest.scratchBytes);
   NSA_RETURN_IF_ERROR(pool.reserveScratch(scratchBytes));
-  return std::unique_ptr<Kernel>(new CpuKernel(pool, std::move(*mapped), scratchBytes));
+  return std::unique_ptr<Kernel>(new CpuKernel(pool, std::move(mapped), scratchBytes));
 }
 
 Status CpuKernel::launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const {

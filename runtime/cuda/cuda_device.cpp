@@ -56,13 +56,9 @@ CudaDevice::CudaDevice(const Driver &driver, DeviceInfo info)
     : driver(driver), info(std::move(info)), deviceKey(this->info.key()), context(driver, this->info.device) {}
 
 Result<std::unique_ptr<Device>> CudaDevice::open(int ordinal, Start start) {
-  Result<const Driver *> driver = Driver::get();
-  if (!driver)
-    return driver.status();
-  Result<DeviceInfo> info = readDeviceInfo(**driver, ordinal);
-  if (!info)
-    return info.status();
-  std::unique_ptr<CudaDevice> device(new CudaDevice(**driver, std::move(*info)));
+  NSA_ASSIGN_OR_RETURN(const Driver *driver, Driver::get());
+  NSA_ASSIGN_OR_RETURN(DeviceInfo info, readDeviceInfo(*driver, ordinal));
+  std::unique_ptr<CudaDevice> device(new CudaDevice(*driver, std::move(info)));
   if (start == Start::kBeside && !device->hasContext())
     device->startBeside();
   else
@@ -190,10 +186,8 @@ Status CudaDevice::readStatusWord(int32_t *word, void *hostStream) {
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
   // Waiting would end the capture with an error of its own.
-  Result<bool> capturing = isCapturing(hostStream);
-  if (!capturing)
-    return capturing.status();
-  if (*capturing) {
+  NSA_ASSIGN_OR_RETURN(bool capturing, isCapturing(hostStream));
+  if (capturing) {
     ErrorInfo info;
     info.code = ErrorCode::kCapturing;
     info.field = "stream";

@@ -27,10 +27,8 @@ Status listDevices(const Driver &driver, int ordinal, int count) {
   for (int i = 0; i < count; ++i) {
     DeviceId device = 0;
     NSA_CUDA_CALL(driver, deviceGet, (&device, i));
-    Result<std::string> name = deviceName(driver, device);
-    if (!name)
-      return name.status();
-    list += (i ? ", cuda:" : "cuda:") + std::to_string(i) + " (" + *name + ")";
+    NSA_ASSIGN_OR_RETURN(std::string name, deviceName(driver, device));
+    list += (i ? ", cuda:" : "cuda:") + std::to_string(i) + " (" + name + ")";
   }
   return Status::invalid("device", "cuda:" + std::to_string(ordinal), "must be a device of this machine",
                          "there are: " + (list.empty() ? "none" : list));
@@ -96,10 +94,7 @@ Result<DeviceInfo> readDeviceInfo(const Driver &driver, int ordinal) {
   double gigabytesPerSecond = 2.0 * memoryClockKHz * (memoryBusBits / 8.0) / 1e6;
   info.bandwidthGBs = std::llround(gigabytesPerSecond / 100) * 100;
 
-  Result<std::string> target = targetOf(info.computeMajor, info.computeMinor);
-  if (!target)
-    return target.status();
-  info.target = std::move(*target);
+  NSA_ASSIGN_OR_RETURN(info.target, targetOf(info.computeMajor, info.computeMinor));
   return info;
 }
 

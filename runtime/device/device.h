@@ -129,11 +129,9 @@ public:
     DeviceBuffer buffer;
     if (bytes == 0)
       return buffer;
-    Result<void *> memory = device.allocate(skipped + bytes);
-    if (!memory)
-      return memory.status();
+    NSA_ASSIGN_OR_RETURN(void *memory, device.allocate(skipped + bytes));
     buffer.device = &device;
-    buffer.memory = *memory;
+    buffer.memory = memory;
     buffer.skipped = skipped;
     return buffer;
   }

@@ -4,10 +4,8 @@ namespace nsa {
 
 Result<std::unique_ptr<EngineHandle>> EngineHandle::open(EngineOptions options,
                                                          const EngineOptions::Environment &environment) {
-  Result<EnginePointer> engine = Engine::open(std::move(options), environment);
-  if (!engine)
-    return engine.status();
-  return std::unique_ptr<EngineHandle>(new EngineHandle(std::move(*engine)));
+  NSA_ASSIGN_OR_RETURN(EnginePointer engine, Engine::open(std::move(options), environment));
+  return std::unique_ptr<EngineHandle>(new EngineHandle(std::move(engine)));
 }
 
 EngineHandle::~EngineHandle() {
@@ -17,11 +15,9 @@ EngineHandle::~EngineHandle() {
 }
 
 Result<Engine *> EngineHandle::reopen(Engine *parents) {
-  Result<EnginePointer> fresh = parents->openInChild();
-  if (!fresh)
-    return fresh.status();
-  if (current.compare_exchange_strong(parents, fresh->get()))
-    return fresh->release();
+  NSA_ASSIGN_OR_RETURN(EnginePointer fresh, parents->openInChild());
+  if (current.compare_exchange_strong(parents, fresh.get()))
+    return fresh.release();
   return parents; // another thread of the child was faster, and this is its engine
 }
 

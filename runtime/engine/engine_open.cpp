@@ -53,39 +53,31 @@ Result<EnginePointer> Engine::openInChild() const {
 // All but the device, which is there.
 Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
   const EngineOptions &resolved = engine->options;
-  Result<std::string> choiceDevice = choiceDeviceOf(engine->ownDevice->key(), resolved.templateDir);
-  if (!choiceDevice)
-    return choiceDevice.status();
+  NSA_ASSIGN_OR_RETURN(std::string choiceDevice, choiceDeviceOf(engine->ownDevice->key(), resolved.templateDir));
   std::vector<std::string> warnings;
-  Result<CacheSettings> cacheSettings = settingsOf(resolved, warnings);
-  if (!cacheSettings)
-    return cacheSettings.status();
+  NSA_ASSIGN_OR_RETURN(CacheSettings cacheSettings, settingsOf(resolved, warnings));
   for (const std::string &warning : warnings)
     engine->logger.log(LogLevel::kWarning, "cache", warning);
   if (!resolved.recordPath.empty()) {
-    Result<std::unique_ptr<PlanRecord>> record =
-        PlanRecord::open(resolved.sourceOf(&EngineOptions::recordPath), resolved.recordPath);
-    if (!record)
-      return record.status();
-    engine->record = std::move(*record);
+    NSA_ASSIGN_OR_RETURN(engine->record,
+                         PlanRecord::open(resolved.sourceOf(&EngineOptions::recordPath), resolved.recordPath));
   }
   if (!resolved.pinPath.empty()) {
-    Result<std::unique_ptr<PinnedTable>> pinned =
-        PinnedTable::open(resolved.sourceOf(&EngineOptions::pinPath), resolved.pinPath, cacheSettings->signatures);
-    if (!pinned)
-      return pinned.status();
-    if (const std::string warning = (*pinned)->warning(); !warning.empty())
+    NSA_ASSIGN_OR_RETURN(
+        std::unique_ptr<PinnedTable> pinned,
+        PinnedTable::open(resolved.sourceOf(&EngineOptions::pinPath), resolved.pinPath, cacheSettings.signatures));
+    if (const std::string warning = pinned->warning(); !warning.empty())
       engine->logger.log(LogLevel::kWarning, "cache", warning);
-    engine->pin = std::move(*pinned);
+    engine->pin = std::move(pinned);
   }
-  engine->cache = std::make_unique<KernelCache>(std::move(*cacheSettings), engine->logger);
+  engine->cache = std::make_unique<KernelCache>(std::move(cacheSettings), engine->logger);
   if (!resolved.forceBranch.empty() || resolved.uniformGate) {
     engine->gateOverride.emplace(*engine->ownDevice, resolved.forceBranch);
     engine->logger.log(LogLevel::kWarning, "engine",
                        "for debugging, whatever the gates: " + engine->gateOverride->text());
   }
   ChoiceSource &choices = engine->pin ? static_cast<ChoiceSource &>(*engine->pin) : *engine->cache;
-  engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(*choiceDevice), *engine->cache, choices,
+  engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(choiceDevice), *engine->cache, choices,
                                               resolved, engine->logger, engine->ownCounters);
   engine->pool.emplace(*engine->ownDevice);
   if (*resolved.missPolicy == MissPolicy::kBackground) {
@@ -125,10 +117,7 @@ Status Engine::openDevice() {
       return Status::invalid("device", options.device, "must be cpu or cuda:N");
     // The first compilations need no context, so a thread makes the context beside them. A device that the caller did
     // not choose is opened at once below, because an engine without a usable GPU must take the CPU then.
-    Result<std::unique_ptr<Device>> gpu = cuda::CudaDevice::open(ordinal, cuda::CudaDevice::Start::kBeside);
-    if (!gpu)
-      return gpu.status();
-    ownDevice = std::move(*gpu);
+    NSA_ASSIGN_OR_RETURN(ownDevice, cuda::CudaDevice::open(ordinal, cuda::CudaDevice::Start::kBeside));
     return Status::ok();
   }
   if (!name.empty() && name != "cpu")
@@ -155,10 +144,7 @@ Status Engine::openDevice() {
 }
 
 Status Engine::openCpu() {
-  Result<std::unique_ptr<Device>> cpu = cpu::CpuDevice::open(options.cpuThreads, options.cpuFeatures);
-  if (!cpu)
-    return cpu.status();
-  ownDevice = std::move(*cpu);
+  NSA_ASSIGN_OR_RETURN(ownDevice, cpu::CpuDevice::open(options.cpuThreads, options.cpuFeatures));
   return Status::ok();
 }
 

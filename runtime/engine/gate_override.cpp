@@ -41,11 +41,9 @@ Result<ViewSlots> GateOverride::gates(DType dtype) {
         else
           memcpy(to + i * sizeof half, &half, sizeof half);
       }
-    Result<DeviceBuffer> made = DeviceBuffer::allocate(device, bytes.size());
-    if (!made)
-      return made.status();
-    NSA_RETURN_IF_ERROR(device.upload(made->data(), bytes.data(), bytes.size()));
-    buffer = std::move(*made);
+    NSA_ASSIGN_OR_RETURN(DeviceBuffer made, DeviceBuffer::allocate(device, bytes.size()));
+    NSA_RETURN_IF_ERROR(device.upload(made.data(), bytes.data(), bytes.size()));
+    buffer = std::move(made);
   }
   size_t type = 0;
   while (kTypes[type] != dtype)

@@ -17,10 +17,8 @@ Plan::Plan() = default;
 Plan::~Plan() { delete description.load(); }
 
 Status Plan::checkNotCapturing(void *stream, const char *rule, const char *hint) const {
-  Result<bool> capturing = engine->device().isCapturing(stream);
+  NSA_ASSIGN_OR_RETURN(bool capturing, engine->device().isCapturing(stream));
   if (!capturing)
-    return capturing.status();
-  if (!*capturing)
     return Status::ok();
   ErrorInfo info;
   info.code = ErrorCode::kCapturing;
@@ -47,9 +45,7 @@ Result<std::vector<Plan::PartTime>> Plan::runTimed(const Bindings &bindings, voi
   const std::unique_ptr<LaunchClock> clock = engine->device().makeClock();
   LaunchTrace trace{*clock};
   NSA_RETURN_IF_ERROR(run(bindings, workspace, workspaceBytes, stream, &trace));
-  Result<std::vector<double>> spans = clock->spans();
-  if (!spans)
-    return spans.status();
+  NSA_ASSIGN_OR_RETURN(std::vector<double> spans, clock->spans());
   std::vector<PartTime> times;
   for (size_t i = 0; i < trace.launched.size(); ++i) {
     const std::string_view name = roleName(trace.launched[i], rules.spec.op);
@@ -57,7 +53,7 @@ Result<std::vector<Plan::PartTime>> Plan::runTimed(const Bindings &bindings, voi
     if (part == times.end())
       part = times.insert(times.end(), {name});
     ++part->launches;
-    part->milliseconds += (*spans)[i];
+    part->milliseconds += spans[i];
   }
   return times;
 }

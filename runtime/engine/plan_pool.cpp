@@ -50,10 +50,7 @@ Result<Plan *> PlanPool::make() {
       return plan;
   }
   std::unique_ptr<Plan> plan(new Plan);
-  Result<int32_t *> word = device.acquireStatusWord();
-  if (!word)
-    return word.status();
-  plan->statusWord = *word;
+  NSA_ASSIGN_OR_RETURN(plan->statusWord, device.acquireStatusWord());
   return plan.release();
 }
 

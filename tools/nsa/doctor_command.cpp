@@ -60,20 +60,12 @@ Result<std::string> tryDevice(const std::string &device, const nsa::EngineOption
   settings.missPolicy = NSA_MISS_DEFAULT;
   settings.compilerPath = options.compilerPath;
   settings.forceVariant = kTiledTemplate;
-  Result<EngineHandle> engine = createEngine(settings);
-  if (!engine)
-    return engine.status();
-  Result<std::unique_ptr<Accelerator>> accelerator = Accelerator::open(device);
-  if (!accelerator)
-    return accelerator.status();
+  NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(settings));
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<Accelerator> accelerator, Accelerator::open(device));
   const OperatorInputs inputs = sampleInputs();
-  Result<PlanHandle> plan = createPlan(engine->get(), inputs.spec, inputs.maxima, (*accelerator)->stream());
-  if (!plan)
-    return plan.status();
-  Result<RunResult> result = runOnce(**accelerator, plan->get(), inputs, allOutputs(inputs.spec.op));
-  if (!result)
-    return result.status();
-  const OperatorCheck check = checkOperator(inputs, result->outputs);
+  NSA_ASSIGN_OR_RETURN(PlanHandle plan, createPlan(engine.get(), inputs.spec, inputs.maxima, accelerator->stream()));
+  NSA_ASSIGN_OR_RETURN(RunResult result, runOnce(*accelerator, plan.get(), inputs, allOutputs(inputs.spec.op)));
+  const OperatorCheck check = checkOperator(inputs, result.outputs);
   if (!check.within())
     return Status::error(ErrorCode::kInternal, "the answer is wrong: " + check.toString(),
                          "please report it with the output of `nsa doctor --json`");
@@ -141,18 +133,14 @@ Finding checkCache(const DoctorFlags &flags) {
 
 // The GPU kernels of a database or pack, which is not changed.
 Status addStoredKernels(const std::string &path, std::vector<PairingFacts::Stored> &stored, size_t &kernels) {
-  Result<CacheFile> file = CacheFile::open(path, CacheFile::Check::kNothing);
-  if (!file)
-    return file.status();
-  Result<std::vector<KernelSummary>> summaries = file->kernels();
-  if (!summaries)
-    return summaries.status();
-  kernels += summaries->size();
-  for (const KernelSummary &summary : *summaries) {
+  NSA_ASSIGN_OR_RETURN(CacheFile file, CacheFile::open(path, CacheFile::Check::kNothing));
+  NSA_ASSIGN_OR_RETURN(std::vector<KernelSummary> summaries, file.kernels());
+  kernels += summaries.size();
+  for (const KernelSummary &summary : summaries) {
     if (!summary.target.starts_with("sm_"))
       continue;
     stored.push_back({summary.target, ""});
-    Result<std::optional<StoredKernel>> kernel = file->kernel(summary.content);
+    Result<std::optional<StoredKernel>> kernel = file.kernel(summary.content);
     if (!kernel || !*kernel)
       continue;
     if (Result<Manifest> manifest = Manifest::parse((*kernel)->manifest))
@@ -171,17 +159,15 @@ struct StoredFindings {
 
 Result<StoredFindings> lookAtStored(const nsa::EngineOptions &options) {
   std::vector<std::string> warnings;
-  Result<CacheSettings> settings = settingsOf(options, warnings);
-  if (!settings)
-    return settings.status();
+  NSA_ASSIGN_OR_RETURN(CacheSettings settings, settingsOf(options, warnings));
   StoredFindings found;
-  (void)addStoredKernels(settings->path, found.gpu, found.kernels);
+  (void)addStoredKernels(settings.path, found.gpu, found.kernels);
   if (!options.pinPath.empty())
     (void)addStoredKernels(options.pinPath, found.gpu, found.kernels); // or an engine says why it cannot be used
   for (const std::string &warning : warnings)
     found.keys.push_back({"keys", false, warning, "name files that can be read; without it the other keys count"});
-  for (const std::string &path : settings->packs) {
-    const Result<std::unique_ptr<Pack>> pack = Pack::open(path, settings->signatures);
+  for (const std::string &path : settings.packs) {
+    const Result<std::unique_ptr<Pack>> pack = Pack::open(path, settings.signatures);
     Status status = pack.status();
     const size_t before = found.kernels;
     if (status.isOk())
@@ -224,16 +210,14 @@ Status examine(const DoctorFlags &flags) {
   findings.push_back(checkCompiler(options, compiler));
   if (compiler)
     findings.push_back(checkNvrtc(*compiler, options, target, driverVersion, facts.nvrtcVersion));
-  Result<StoredFindings> stored = lookAtStored(options);
-  if (!stored)
-    return stored.status();
+  NSA_ASSIGN_OR_RETURN(StoredFindings stored, lookAtStored(options));
   findings.push_back(checkCache(flags));
-  findings.insert(findings.end(), stored->keys.begin(), stored->keys.end());
-  findings.insert(findings.end(), stored->packs.begin(), stored->packs.end());
+  findings.insert(findings.end(), stored.keys.begin(), stored.keys.end());
+  findings.insert(findings.end(), stored.packs.begin(), stored.packs.end());
   facts.driverVersion = driverVersion;
   facts.libraryRevision = compilerRevision();
   facts.compilerRevision = compiler ? compiler->sourceId() : "";
-  facts.stored = stored->gpu;
+  facts.stored = stored.gpu;
   const std::vector<PairingFault> faults = findPairingFaults(facts);
   for (const PairingFault &fault : faults)
     findings.push_back({"versions", false, fault.text, fault.advice});
@@ -246,13 +230,13 @@ Status examine(const DoctorFlags &flags) {
     findings.push_back(checkDevice("cpu run", "cpu", options));
     cpuWorks = findings.back().ok;
   } else {
-    findings.push_back({"cpu run", stored->kernels > 0, "not tried: no compiler", ""});
+    findings.push_back({"cpu run", stored.kernels > 0, "not tried: no compiler", ""});
   }
   if (tries && gpu) {
     findings.push_back(checkDevice("gpu run", "cuda:0", options));
     cudaWorks = findings.back().ok;
   }
-  const bool packsServe = std::ranges::all_of(stored->packs, &Finding::ok);
+  const bool packsServe = std::ranges::all_of(stored.packs, &Finding::ok);
 
   if (flags.json) {
     nlohmann::json list = nlohmann::json::array();
@@ -271,7 +255,7 @@ Status examine(const DoctorFlags &flags) {
   }
   if (tries && !cpuWorks.get<bool>())
     return Status::error(ErrorCode::kUnavailable, "the CPU device does not work", "the line `cpu run` says why");
-  if (!tries && stored->kernels == 0)
+  if (!tries && stored.kernels == 0)
     return Status::error(ErrorCode::kUnavailable, "there is neither a compiler nor a stored kernel, so nothing can run",
                          "the line `compiler` says where one was looked for");
   if (std::ranges::any_of(findings, [](const Finding &finding) { return finding.subject == kEngineSubject; }))

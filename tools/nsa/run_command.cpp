@@ -72,10 +72,8 @@ Status verdictOf(const OperatorCheck &check, const std::string &inputPath, DType
 }
 
 Status run(const RunFlags &flags) {
-  Result<OperatorFile> file = readInputs(flags.op, flags.configPath, flags.inputPath);
-  if (!file)
-    return file.status();
-  const OperatorInputs &inputs = file->inputs;
+  NSA_ASSIGN_OR_RETURN(OperatorFile file, readInputs(flags.op, flags.configPath, flags.inputPath));
+  const OperatorInputs &inputs = file.inputs;
   if (flags.decodeLast > 0)
     NSA_RETURN_IF_ERROR(checkDecodable(inputs, flags.decodeLast));
   // Before anything is compiled or tuned for it.
@@ -85,27 +83,24 @@ Status run(const RunFlags &flags) {
   const std::set<TensorName> written = outputsToWrite(inputs, flags.allOutputs);
   Progress progress;
   progress.step("running " + std::string(operatorName(flags.op)));
-  Result<DeviceRun> ran =
-      runOnDevice(inputs, flags.engine.settings, flags.check || flags.decodeLast > 0 ? allOutputs(flags.op) : written);
-  if (!ran)
-    return ran.status();
+  NSA_ASSIGN_OR_RETURN(
+      DeviceRun ran,
+      runOnDevice(inputs, flags.engine.settings, flags.check || flags.decodeLast > 0 ? allOutputs(flags.op) : written));
 
-  nlohmann::json report = runReport(inputs, *ran);
+  nlohmann::json report = runReport(inputs, ran);
   Status verdict;
   if (flags.check) {
     progress.step("checking every output against the fp64 reference");
-    const OperatorCheck check = checkOperator(inputs, ran->result.outputs);
+    const OperatorCheck check = checkOperator(inputs, ran.result.outputs);
     report["checks"] = checksJson(check, inputs.spec.dtype);
     verdict = verdictOf(check, flags.inputPath, inputs.spec.dtype);
   }
   if (flags.decodeLast > 0 && verdict.isOk()) {
     progress.step("decoding the last tokens from a cache and checking them");
-    Result<std::vector<DecodeParity>> parities =
-        decodeLast(inputs, flags.decodeLast, flags.engine.settings, ran->result.outputs);
-    if (!parities)
-      return parities.status();
-    report["decode"] = decodeJson(*parities, inputs.spec.dtype);
-    for (const DecodeParity &parity : *parities)
+    NSA_ASSIGN_OR_RETURN(std::vector<DecodeParity> parities,
+                         decodeLast(inputs, flags.decodeLast, flags.engine.settings, ran.result.outputs));
+    report["decode"] = decodeJson(parities, inputs.spec.dtype);
+    for (const DecodeParity &parity : parities)
       if (!parity.within())
         verdict = notWithin("what was decoded", parity.differing > 0 ? std::to_string(parity.differing) +
                                                                            " lists are unlike prefill's and no tie"
@@ -113,7 +108,7 @@ Status run(const RunFlags &flags) {
   }
   progress.step("");
   if (verdict.isOk())
-    verdict = writeOutputs(std::move(output), *file, ran->result.outputs, written);
+    verdict = writeOutputs(std::move(output), file, ran.result.outputs, written);
   if (verdict.isOk())
     report["output"] = flags.outputPath;
   if (flags.json)

@@ -84,10 +84,7 @@ std::vector<int64_t> DecodeRun::stepShape(T name, int64_t time) const {
 Status DecodeRun::add(T name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source) {
   Entry &entry = entries[name];
   const int64_t elements = std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  Result<Buffer> buffer = accelerator->allocate(static_cast<size_t>(elements * dtypeBytes(dtype)));
-  if (!buffer)
-    return buffer.status();
-  entry.buffer = std::move(*buffer);
+  NSA_ASSIGN_OR_RETURN(entry.buffer, accelerator->allocate(static_cast<size_t>(elements * dtypeBytes(dtype))));
   entry.tensor = contiguousTensor(entry.buffer.data(), dtype, shape);
   bindings.push_back({static_cast<nsa_name>(name), &entry.tensor});
   if (source)
@@ -132,14 +129,9 @@ Status DecodeRun::addBlockTable(int64_t used, int64_t pages, uint64_t seed) {
 }
 
 Status DecodeRun::allocateWorkspace(const nsa_plan *plan) {
-  Result<size_t> bytes = workspaceSize(plan);
-  if (!bytes)
-    return bytes.status();
-  if (*bytes > workspace.size()) { // plans of one job share it
-    Result<Buffer> buffer = accelerator->allocate(*bytes);
-    if (!buffer)
-      return buffer.status();
-    workspace = std::move(*buffer);
+  NSA_ASSIGN_OR_RETURN(size_t bytes, workspaceSize(plan));
+  if (bytes > workspace.size()) { // plans of one job share it
+    NSA_ASSIGN_OR_RETURN(workspace, accelerator->allocate(bytes));
   }
   return accelerator->fill(workspace.data(), 0xff, workspace.size());
 }
@@ -282,12 +274,10 @@ Result<NamedTensors> DecodeRun::collected() const {
   for (const auto &[name, cacheName] : {std::pair(T::kKComp, T::kKCompCache), std::pair(T::kVComp, T::kVCompCache)}) {
     if (!takes(decodeSpec, cacheName))
       continue;
-    Result<HostTensor> pool = download(cacheName);
-    if (!pool)
-      return pool.status();
+    NSA_ASSIGN_OR_RETURN(HostTensor pool, download(cacheName));
     HostTensor rows = HostTensor::make(decodeSpec.dtype, shapeOf(history->spec, name, history->extents));
     std::memset(rows.bytes.data(), 0xff, rows.bytes.size());
-    const int64_t bytes = rowBytes(rows, history->spec.layout), poolRows = pool->shape[1];
+    const int64_t bytes = rowBytes(rows, history->spec.layout), poolRows = pool.shape[1];
     int64_t next = 0; // row of the packed result
     for (size_t s = 0; s < lengths.size(); ++s) {
       const bool packed = history->spec.layout == Layout::kPacked;
@@ -299,7 +289,7 @@ Result<NamedTensors> DecodeRun::collected() const {
                 ? blockTable[s * static_cast<size_t>(pagesPerSequence) + static_cast<size_t>(c / poolRows)]
                 : static_cast<int64_t>(s);
         const int64_t slot = decodeSpec.pageSize ? c % poolRows : c;
-        std::memcpy(rows.bytes.data() + (first + c) * bytes, pool->bytes.data() + (entry * poolRows + slot) * bytes,
+        std::memcpy(rows.bytes.data() + (first + c) * bytes, pool.bytes.data() + (entry * poolRows + slot) * bytes,
                     static_cast<size_t>(bytes));
       }
       next += count;

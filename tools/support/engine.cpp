@@ -109,10 +109,8 @@ Result<nlohmann::json> describeEngine(nsa_engine *engine) {
 }
 
 Result<std::string> deviceName(nsa_engine *engine) {
-  Result<nlohmann::json> description = describeEngine(engine);
-  if (!description)
-    return description.status();
-  const nlohmann::json &device = (*description)["device"];
+  NSA_ASSIGN_OR_RETURN(nlohmann::json description, describeEngine(engine));
+  const nlohmann::json &device = description["device"];
   return device.value("kind", "") == "gpu" ? "cuda:" + device.value("ordinal", "0") : std::string("cpu");
 }
 

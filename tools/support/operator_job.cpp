@@ -241,11 +241,8 @@ Status DeviceOperator::add(const Spec &spec, TensorName name, const std::vector<
     entry.layout.emplace(dtype, shape, spacing, headAxis);
   }
   const int64_t elements = std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  Result<Buffer> buffer =
-      accelerator->allocate(static_cast<size_t>(entry.layout ? entry.layout->bytes() : elements * dtypeBytes(dtype)));
-  if (!buffer)
-    return buffer.status();
-  entry.buffer = std::move(*buffer);
+  NSA_ASSIGN_OR_RETURN(entry.buffer, accelerator->allocate(static_cast<size_t>(
+                                         entry.layout ? entry.layout->bytes() : elements * dtypeBytes(dtype))));
   entry.tensor = contiguousTensor(entry.buffer.data(), dtype, shape);
   if (entry.layout) {
     entry.tensor.data = static_cast<std::byte *>(entry.buffer.data()) + entry.layout->beginBytes();
@@ -293,14 +290,9 @@ Status DeviceOperator::poisonOutputs() {
 }
 
 Status DeviceOperator::allocateWorkspace(const nsa_plan *plan) {
-  Result<size_t> bytes = workspaceSize(plan);
-  if (!bytes)
-    return bytes.status();
-  if (*bytes > workspace.size()) { // plans of one job share it
-    Result<Buffer> buffer = accelerator->allocate(*bytes);
-    if (!buffer)
-      return buffer.status();
-    workspace = std::move(*buffer);
+  NSA_ASSIGN_OR_RETURN(size_t bytes, workspaceSize(plan));
+  if (bytes > workspace.size()) { // plans of one job share it
+    NSA_ASSIGN_OR_RETURN(workspace, accelerator->allocate(bytes));
   }
   return workspace.size() ? accelerator->fill(workspace.data(), kWorkspacePoison, workspace.size()) : Status::ok();
 }
@@ -342,19 +334,13 @@ Result<NamedTensors> DeviceOperator::download() const {
 
 Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const OperatorInputs &inputs,
                           const std::set<TensorName> &wanted, const Spacing &spacing) {
-  Result<DeviceOperator> job = DeviceOperator::upload(accelerator, inputs, wanted, spacing);
-  if (!job)
-    return job.status();
-  NSA_RETURN_IF_ERROR(job->allocateWorkspace(plan));
-  Result<double> milliseconds = accelerator.time([&] { return job->enqueue(plan); });
-  if (!milliseconds)
-    return milliseconds.status();
+  NSA_ASSIGN_OR_RETURN(DeviceOperator job, DeviceOperator::upload(accelerator, inputs, wanted, spacing));
+  NSA_RETURN_IF_ERROR(job.allocateWorkspace(plan));
+  NSA_ASSIGN_OR_RETURN(double milliseconds, accelerator.time([&] { return job.enqueue(plan); }));
   nsa_error error{};
   NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan, accelerator.stream(), &error), error));
-  Result<NamedTensors> outputs = job->download();
-  if (!outputs)
-    return outputs.status();
-  return RunResult{std::move(*outputs), *milliseconds};
+  NSA_ASSIGN_OR_RETURN(NamedTensors outputs, job.download());
+  return RunResult{std::move(outputs), milliseconds};
 }
 
 } // namespace nsa::tools

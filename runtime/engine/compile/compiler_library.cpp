@@ -184,12 +184,10 @@ Result<CompiledKernel> CompilerLibrary::compile(const CompileRequest &request) c
   if (request.templateDir.empty())
     return compileOnce(request);
   for (int i = 0; i < kMostCompilations; ++i) {
-    Result<TemplateFolderState> before = readTemplateFolder(request.templateDir);
-    if (!before)
-      return before.status();
+    NSA_ASSIGN_OR_RETURN(TemplateFolderState before, readTemplateFolder(request.templateDir));
     Result<CompiledKernel> kernel = compileOnce(request);
     Result<TemplateFolderState> after = readTemplateFolder(request.templateDir);
-    if (!after || *after != *before)
+    if (!after || *after != before)
       continue;
     if (kernel)
       kernel->templates = std::move(after->content);
@@ -217,10 +215,7 @@ Result<CompiledKernel> CompilerLibrary::compileOnce(const CompileRequest &reques
   kernel.binary.resize(bytes);
   memcpy(kernel.binary.data(), output, bytes);
   kernel.manifestText = manifest;
-  Result<Manifest> parsed = Manifest::parse(kernel.manifestText);
-  if (!parsed)
-    return parsed.status();
-  kernel.manifest = std::move(*parsed);
+  NSA_ASSIGN_OR_RETURN(kernel.manifest, Manifest::parse(kernel.manifestText));
   // The digest of all that went into the binary, which only the compiler knows.
   kernel.content = kernel.manifest.evidence["content"];
   if (kernel.content.empty())

@@ -24,11 +24,9 @@ Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
       continue;
     bool isHopeless = false; // as without NVRTC: no other one compiles either
     auto attempt = [&]() -> Status {
-      Result<std::map<std::string, std::string>> config = parseValues(candidate.config);
-      if (!config)
-        return config.status();
+      NSA_ASSIGN_OR_RETURN(auto config, parseValues(candidate.config));
       request.templateName = candidate.templateName;
-      request.config = std::move(*config);
+      request.config = std::move(config);
       Result<CompiledKernel> kernel = library.compile(request);
       isHopeless = kernel.status().code() == ErrorCode::kUnavailable;
       return kernel ? callbacks.accept(request, *kernel) : kernel.status();

@@ -75,11 +75,9 @@ Result<TemplateFolderState> readTemplateFolder(const std::string &folder) {
   for (int tick = 0;; ++tick) {
     timespec now{};
     clock_gettime(CLOCK_REALTIME_COARSE, &now); // the clock of file systems
-    Result<Look> look = lookAt(folder);
-    if (!look)
-      return look.status();
-    if (look->lastChange < nanoseconds(now) || tick == kMostTicks)
-      return std::move(look->state);
+    NSA_ASSIGN_OR_RETURN(Look look, lookAt(folder));
+    if (look.lastChange < nanoseconds(now) || tick == kMostTicks)
+      return std::move(look.state);
     std::this_thread::sleep_for(kTick);
   }
 }

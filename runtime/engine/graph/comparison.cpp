@@ -99,10 +99,8 @@ Status Comparison::add(Role role, const LoadedKernel &own, const KernelCall &cal
   if (!definition)
     return Status::ok();
   sum.definition = definition.get();
-  Result<Operator> op = parseOperator(own.manifest().op);
-  if (!op)
-    return op.status();
-  const std::vector<Output> outputs = outputsOf(*op, own, call);
+  NSA_ASSIGN_OR_RETURN(Operator op, parseOperator(own.manifest().op));
+  const std::vector<Output> outputs = outputsOf(op, own, call);
   NSA_RETURN_IF_ERROR(launchInto(layout.compared[0], own, call, outputs, statusWord, workspace, stream));
   NSA_RETURN_IF_ERROR(launchInto(layout.compared[1], *definition, call, outputs, statusWord,
                                  workspace + layout.definitionScratch, stream));

@@ -50,19 +50,11 @@ Result<CacheSettings> settingsOf(const EngineOptions &options, std::vector<std::
   CacheSettings settings;
   settings.path = options.cachePath;
   settings.maxBytes = options.cacheMaxBytes;
-  Result<std::vector<std::string>> keys = splitPaths("cache_keys", options.cacheKeys);
-  if (!keys)
-    return keys.status();
-  Result<SignatureRules> signatures = readSignatureRules(options.requireSignature, *keys, warnings);
-  if (!signatures)
-    return signatures.status();
-  settings.signatures = std::move(*signatures);
+  NSA_ASSIGN_OR_RETURN(std::vector<std::string> keys, splitPaths("cache_keys", options.cacheKeys));
+  NSA_ASSIGN_OR_RETURN(settings.signatures, readSignatureRules(options.requireSignature, keys, warnings));
   if (options.cachePacks == kNone)
     return settings;
-  Result<std::vector<std::string>> packs = splitPaths("cache_packs", options.cachePacks);
-  if (!packs)
-    return packs.status();
-  settings.packs = std::move(*packs);
+  NSA_ASSIGN_OR_RETURN(settings.packs, splitPaths("cache_packs", options.cachePacks));
   for (std::string &pack : packsIn(installedPackFolder()))
     settings.packs.push_back(std::move(pack));
   return settings;

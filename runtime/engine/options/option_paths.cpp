@@ -64,10 +64,8 @@ Status checkPaths(const EngineOptions &options) {
         break;
       [[fallthrough]];
     case PathOption::Kind::kFiles: {
-      Result<std::vector<std::string>> files = splitPaths(name, value);
-      if (!files)
-        return files.status();
-      for (const std::string &file : *files)
+      NSA_ASSIGN_OR_RETURN(std::vector<std::string> files, splitPaths(name, value));
+      for (const std::string &file : files)
         NSA_RETURN_IF_ERROR(checkRead(name, file));
       break;
     }

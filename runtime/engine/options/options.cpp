@@ -146,11 +146,9 @@ std::string absolutePath(const std::string &path) {
 }
 
 Result<std::string> absoluteList(const char *source, const std::string &list) {
-  Result<std::vector<std::string>> paths = splitPaths(source, list);
-  if (!paths)
-    return paths.status();
+  NSA_ASSIGN_OR_RETURN(std::vector<std::string> paths, splitPaths(source, list));
   std::string result;
-  for (const std::string &path : *paths) {
+  for (const std::string &path : paths) {
     const std::string absolute = absolutePath(path);
     // A list cannot hold a folder with ':' in its name.
     result += (result.empty() ? "" : ":") + (absolute.find(':') == std::string::npos ? absolute : path);
@@ -208,10 +206,7 @@ Status EngineOptions::resolvePaths(const Environment &environment) {
     if (option.kind == PathOption::Kind::kDatabase && source == option.variable && !path.empty())
       path += "/kernels.db";
     pathSources.push_back(path.empty() ? nullptr : source);
-    Result<std::string> absolute = absoluteValue(option, source, path);
-    if (!absolute)
-      return absolute.status();
-    path = std::move(*absolute);
+    NSA_ASSIGN_OR_RETURN(path, absoluteValue(option, source, path));
   }
   if (cachePath.empty())
     cachePath = defaultCachePath(resolver);
@@ -238,10 +233,7 @@ Status EngineOptions::resolve(const Environment &environment) {
   if (!missPolicy) {
     missPolicy = MissPolicy::kDefault;
     if (std::string_view name = resolver.lookup("NSA_MISS"); !name.empty()) {
-      Result<MissPolicy> parsed = parseMissPolicy("NSA_MISS", name);
-      if (!parsed)
-        return parsed.status();
-      missPolicy = *parsed;
+      NSA_ASSIGN_OR_RETURN(missPolicy, parseMissPolicy("NSA_MISS", name));
     }
   }
   if (!pinPath.empty() && (missPolicy == MissPolicy::kTune || missPolicy == MissPolicy::kBackground))
@@ -251,10 +243,7 @@ Status EngineOptions::resolve(const Environment &environment) {
   if (!fallbacks) {
     fallbacks.emplace();
     if (std::string_view steps = resolver.lookup("NSA_FALLBACKS"); !steps.empty()) {
-      Result<FallbackSteps> parsed = FallbackSteps::parse("NSA_FALLBACKS", steps);
-      if (!parsed)
-        return parsed.status();
-      fallbacks = *parsed;
+      NSA_ASSIGN_OR_RETURN(fallbacks, FallbackSteps::parse("NSA_FALLBACKS", steps));
     }
   }
   NSA_RETURN_IF_ERROR(resolver.seconds(tuneBudgetSeconds, "tune_budget_seconds", "NSA_TUNE_BUDGET"));

@@ -33,10 +33,7 @@ Result<std::vector<PlanCore::Part>> makeParts(Planner &planner, const std::vecto
       // What the first of them has left behind serves the others.
       if (i != missing[group].front() && (kernels[i] = planner.find(searches[i])))
         continue;
-      Result<std::shared_ptr<const KernelCore>> made = planner.make(searches[i]);
-      if (!made)
-        return made.status();
-      kernels[i] = std::move(*made);
+      NSA_ASSIGN_OR_RETURN(kernels[i], planner.make(searches[i]));
     }
     return Status::ok();
   }));

@@ -63,10 +63,8 @@ DecodeTrial::DecodeTrial(Device &device, const Spec &part, const Maxima &maxima,
 
 Result<std::unique_ptr<Trial>> DecodeTrial::make(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed,
                                                  double mostBytes, const Serve &serve) {
-  Result<TrialLaunches> launches = TrialLaunches::make(device);
-  if (!launches)
-    return launches.status();
-  std::unique_ptr<DecodeTrial> trial(new DecodeTrial(device, part, maxima, seed, std::move(*launches)));
+  NSA_ASSIGN_OR_RETURN(TrialLaunches launches, TrialLaunches::make(device));
+  std::unique_ptr<DecodeTrial> trial(new DecodeTrial(device, part, maxima, seed, std::move(launches)));
   for (const Step &step : stepsOf(trial->spec, trial->maxima))
     if (step.spec.op == part.op) {
       trial->role = step.role;
@@ -89,11 +87,9 @@ Result<std::unique_ptr<Trial>> DecodeTrial::make(Device &device, const Spec &par
 
 Status DecodeTrial::findKernels(const Serve &serve) {
   for (const Step &step : stepsOf(spec, maxima)) {
-    Result<std::shared_ptr<const LoadedKernel>> kernel = serve(step.spec, step.maxima);
-    if (!kernel)
-      return kernel.status();
-    kernels[static_cast<size_t>(step.role)] = kernel->get();
-    servedKernels.push_back(std::move(*kernel));
+    NSA_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> kernel, serve(step.spec, step.maxima));
+    kernels[static_cast<size_t>(step.role)] = kernel.get();
+    servedKernels.push_back(std::move(kernel));
   }
   return Status::ok();
 }
@@ -180,12 +176,11 @@ Status DecodeTrial::add(TensorName name, int64_t time) {
   const auto rank = static_cast<size_t>(tensor.rank);
   const int64_t elements =
       std::reduce(tensor.shape.begin(), tensor.shape.begin() + tensor.rank, int64_t{1}, std::multiplies<>());
-  Result<DeviceBuffer> buffer =
-      DeviceBuffer::allocate(device, static_cast<size_t>(elements * dtypeBytes(tensor.dtype)), drawSkipped(draw));
-  if (!buffer)
-    return buffer.status();
-  void *data = buffer->data();
-  memory.push_back({name, elements, std::move(*buffer)});
+  NSA_ASSIGN_OR_RETURN(
+      DeviceBuffer buffer,
+      DeviceBuffer::allocate(device, static_cast<size_t>(elements * dtypeBytes(tensor.dtype)), drawSkipped(draw)));
+  void *data = buffer.data();
+  memory.push_back({name, elements, std::move(buffer)});
   if (name == T::kOut || name == T::kBlockList || name == T::kReads) {
     using enum TuningResult::Kind;
     const int64_t checked = elements / time * checkedTokens;
@@ -240,10 +235,7 @@ Status DecodeTrial::runAll(const LoadedKernel &kernel, int64_t time, DeviceBuffe
   const WorkspaceLayout layout(spec, maxima, used, device.isGpu());
   NSA_RETURN_IF_ERROR(layout.check(maxima));
   if (layout.bytes > workspaceBytes) {
-    Result<DeviceBuffer> grown = DeviceBuffer::allocate(device, layout.bytes);
-    if (!grown)
-      return grown.status();
-    workspace = std::move(*grown);
+    NSA_ASSIGN_OR_RETURN(workspace, DeviceBuffer::allocate(device, layout.bytes));
     workspaceBytes = layout.bytes;
   }
   Call call;
@@ -277,14 +269,12 @@ Result<TuningResult> DecodeTrial::check(const LoadedKernel &kernel) {
     NSA_RETURN_IF_ERROR(setLengths(checkedLengths[i]));
     NSA_RETURN_IF_ERROR(runAll(kernel, checkedTokens, checkedWorkspace, checkedBytes, nullptr));
     for (const ComparedOutput &output : outputs) {
-      Result<TuningResult::Output> values = output.read(device);
-      if (!values)
-        return values.status();
-      values->name += " of run " + std::to_string(i);
-      if (values->kind == TuningResult::Kind::kLists)
+      NSA_ASSIGN_OR_RETURN(TuningResult::Output values, output.read(device));
+      values.name += " of run " + std::to_string(i);
+      if (values.kind == TuningResult::Kind::kLists)
         for (const int32_t before : checkedLengths[i])
-          values->addOwnBlocks(spec, before, checkedTokens);
-      result.outputs.push_back(std::move(*values));
+          values.addOwnBlocks(spec, before, checkedTokens);
+      result.outputs.push_back(std::move(values));
     }
   }
   return result;

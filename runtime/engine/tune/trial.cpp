@@ -6,10 +6,7 @@ namespace nsa {
 
 Result<TrialLaunches> TrialLaunches::make(Device &device) {
   TrialLaunches launches(device);
-  Result<int32_t *> word = device.acquireStatusWord();
-  if (!word)
-    return word.status();
-  launches.statusWord = *word;
+  NSA_ASSIGN_OR_RETURN(launches.statusWord, device.acquireStatusWord());
   return launches;
 }
 
@@ -25,10 +22,7 @@ TrialLaunches::~TrialLaunches() {
 Status TrialLaunches::launch(const LoadedKernel &kernel, const KernelCall &call, void *stream) {
   const size_t needed = kernel.workspaceBytes();
   if (needed > scratchBytes) {
-    Result<DeviceBuffer> grown = DeviceBuffer::allocate(*device, needed);
-    if (!grown)
-      return grown.status();
-    scratch = std::move(*grown);
+    NSA_ASSIGN_OR_RETURN(scratch, DeviceBuffer::allocate(*device, needed));
     scratchBytes = needed;
   }
   if (device->isGpu())
@@ -47,13 +41,9 @@ Status TrialLaunches::settle() { return device->readStatusWord(statusWord, devic
 
 Result<std::unique_ptr<Trial>> KernelTrial::make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
                                                  double mostBytes) {
-  Result<TuningInputs> inputs = TuningInputs::make(device, spec, maxima, seed, mostBytes);
-  if (!inputs)
-    return inputs.status();
-  Result<TrialLaunches> launches = TrialLaunches::make(device);
-  if (!launches)
-    return launches.status();
-  return std::unique_ptr<Trial>(new KernelTrial(std::move(*inputs), std::move(*launches)));
+  NSA_ASSIGN_OR_RETURN(TuningInputs inputs, TuningInputs::make(device, spec, maxima, seed, mostBytes));
+  NSA_ASSIGN_OR_RETURN(TrialLaunches launches, TrialLaunches::make(device));
+  return std::unique_ptr<Trial>(new KernelTrial(std::move(inputs), std::move(launches)));
 }
 
 Result<TuningResult> KernelTrial::check(const LoadedKernel &kernel) {

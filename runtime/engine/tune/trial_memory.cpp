@@ -14,10 +14,8 @@ constexpr double kMostTrialBytes = 10e9, kLeastTrialBytes = 1e6;
 } // namespace
 
 Result<double> trialBytes(Device &device, bool isServing) {
-  Result<size_t> free = device.freeBytes();
-  if (!free)
-    return free.status();
-  return std::min(static_cast<double>(*free) * (isServing ? kFreeShareWhileServing : kFreeShare), kMostTrialBytes);
+  NSA_ASSIGN_OR_RETURN(size_t free, device.freeBytes());
+  return std::min(static_cast<double>(free) * (isServing ? kFreeShareWhileServing : kFreeShare), kMostTrialBytes);
 }
 
 Result<std::unique_ptr<Trial>> makeTrialThatFits(double &bytes, const MakeTrial &make) {

@@ -275,11 +275,11 @@ Status TuningInputs::fill(View view, Rows rows, const std::vector<int64_t> &exte
     KernelCall &call = isTimed ? timedCall : checkedCall;
     const Lengths &lengths = isTimed ? timedLengths : checkedLengths;
     if (isTimed || isList) {
-      Result<DeviceBuffer> buffer = DeviceBuffer::allocate(
-          *device, static_cast<size_t>(std::max<int64_t>(elements, 1) * dtypeBytes(dtype)), drawSkipped(draw));
-      if (!buffer)
-        return buffer.status();
-      buffers.push_back(std::move(*buffer));
+      NSA_ASSIGN_OR_RETURN(
+          DeviceBuffer buffer,
+          DeviceBuffer::allocate(*device, static_cast<size_t>(std::max<int64_t>(elements, 1) * dtypeBytes(dtype)),
+                                 drawSkipped(draw)));
+      buffers.push_back(std::move(buffer));
       if (isList)
         NSA_RETURN_IF_ERROR(fillLists(buffers.back(), lengths));
       else if (!isOutput)
@@ -376,12 +376,10 @@ Status TuningInputs::addTable(KernelCall &call, const Lengths &lengths) {
     next[SequenceField::kCBegin] += next[SequenceField::kCLength];
   }
   const size_t bytes = host.size() * sizeof(SequenceRecord);
-  Result<DeviceBuffer> buffer = DeviceBuffer::allocate(*device, bytes);
-  if (!buffer)
-    return buffer.status();
-  NSA_RETURN_IF_ERROR(device->upload(buffer->data(), host.data(), bytes));
-  call[View::kSequences] = ViewSlots::make(buffer->data(), DType::kI32, {kSequenceFields, 1});
-  buffers.push_back(std::move(*buffer));
+  NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer, DeviceBuffer::allocate(*device, bytes));
+  NSA_RETURN_IF_ERROR(device->upload(buffer.data(), host.data(), bytes));
+  call[View::kSequences] = ViewSlots::make(buffer.data(), DType::kI32, {kSequenceFields, 1});
+  buffers.push_back(std::move(buffer));
   return Status::ok();
 }
 
@@ -394,13 +392,11 @@ Status TuningInputs::poisonOutputs() {
 Result<TuningResult> TuningInputs::readChecked() {
   TuningResult result;
   for (const ComparedOutput &output : outputs) {
-    Result<TuningResult::Output> values = output.read(*device);
-    if (!values)
-      return values.status();
-    if (values->kind == TuningResult::Kind::kLists)
+    NSA_ASSIGN_OR_RETURN(TuningResult::Output values, output.read(*device));
+    if (values.kind == TuningResult::Kind::kLists)
       for (size_t i = 0; i < checkedLengths.q.size(); ++i)
-        values->addOwnBlocks(spec, checkedLengths.k[i] - checkedLengths.q[i], checkedLengths.q[i]);
-    result.outputs.push_back(std::move(*values));
+        values.addOwnBlocks(spec, checkedLengths.k[i] - checkedLengths.q[i], checkedLengths.q[i]);
+    result.outputs.push_back(std::move(values));
   }
   return result;
 }

@@ -50,15 +50,9 @@ void TuningSession::restart() {
 
 Result<TuneReport> TuningSession::run() {
   const double begin = monotonicSeconds();
-  Result<double> bytes = trialBytes(environment.device, environment.stop != nullptr);
-  if (!bytes)
-    return bytes.status();
-  trialLimit = *bytes;
-  Result<std::unique_ptr<Trial>> made =
-      makeTrialThatFits(trialLimit, [this](double most) { return makeTrial(inputSeed, most); });
-  if (!made)
-    return made.status();
-  trial = std::move(*made);
+  NSA_ASSIGN_OR_RETURN(trialLimit, trialBytes(environment.device, environment.stop != nullptr));
+  NSA_ASSIGN_OR_RETURN(trial,
+                       makeTrialThatFits(trialLimit, [this](double most) { return makeTrial(inputSeed, most); }));
   const double madeSeconds = monotonicSeconds() - begin;
   environment.logger.log(LogLevel::kInfo, "tuner",
                          std::to_string(candidates.size()) + " candidates on " + trial->timedShape().text() +
@@ -89,10 +83,7 @@ Result<TuneReport> TuningSession::run() {
   options.stateShift = environment.device.stateShift();
   options.warmUpMs = environment.device.warmUpMs();
   options.restartSeconds = madeSeconds;
-  Result<TuneReport> result = tune(candidates, callbacks, options);
-  if (!result)
-    return result.status();
-  report = std::move(*result);
+  NSA_ASSIGN_OR_RETURN(report, tune(candidates, callbacks, options));
   report.phases.prepare = madeSeconds;
   for (const CandidateReport &entry : report.candidates) {
     Counters &counters = environment.counters;
@@ -105,10 +96,7 @@ Result<TuneReport> TuningSession::run() {
 }
 
 Status TuningSession::compile(size_t index) {
-  Result<std::shared_ptr<const LoadedKernel>> kernel = build(candidates[index], compiled[index]);
-  if (!kernel)
-    return kernel.status();
-  kernels[index] = std::move(*kernel);
+  NSA_ASSIGN_OR_RETURN(kernels[index], build(candidates[index], compiled[index]));
   return Status::ok();
 }
 
@@ -116,17 +104,12 @@ Result<std::shared_ptr<const LoadedKernel>> TuningSession::build(const Candidate
                                                                  std::shared_ptr<const CompiledKernel> &kernel) {
   CompileRequest candidateRequest = request;
   candidateRequest.templateName = candidate.templateName;
-  Result<std::map<std::string, std::string>> config = parseValues(candidate.config);
-  if (!config)
-    return config.status();
-  candidateRequest.config = std::move(*config);
+  NSA_ASSIGN_OR_RETURN(candidateRequest.config, parseValues(candidate.config));
   std::shared_ptr<const CompiledKernel> made = environment.memo.find(candidateRequest);
   if (!made) {
-    Result<CompiledKernel> fresh = environment.compiler.compile(candidateRequest);
-    if (!fresh)
-      return fresh.status();
+    NSA_ASSIGN_OR_RETURN(CompiledKernel fresh, environment.compiler.compile(candidateRequest));
     Counters::raise(environment.counters.kernelsCompiled);
-    made = std::make_shared<const CompiledKernel>(std::move(*fresh));
+    made = std::make_shared<const CompiledKernel>(std::move(fresh));
     environment.memo.keep(candidateRequest, made);
   }
   Result<std::shared_ptr<const LoadedKernel>> loaded =
@@ -166,22 +149,18 @@ Status TuningSession::prepareReference() {
   // Where no configuration of the tile program fits the device, the incumbent is all there is to compare with.
   for (size_t i = 0; i < candidates.size() && !kernel; ++i)
     kernel = kernels[i];
-  Result<TuningResult> result = trial->check(*kernel);
-  if (!result)
-    return result.status();
+  NSA_ASSIGN_OR_RETURN(TuningResult result, trial->check(*kernel));
   // A reference that holds NaN would reject every candidate, each with a misleading text.
-  NSA_RETURN_IF_ERROR(compareResults(*result, *result, spec.dtype));
-  reference = std::move(*result);
+  NSA_RETURN_IF_ERROR(compareResults(result, result, spec.dtype));
+  reference = std::move(result);
   return Status::ok();
 }
 
 Status TuningSession::check(size_t index) {
   if (!reference)
     NSA_RETURN_IF_ERROR(prepareReference());
-  Result<TuningResult> result = trial->check(*kernels[index]);
-  if (!result)
-    return result.status();
-  return compareResults(*reference, *result, spec.dtype);
+  NSA_ASSIGN_OR_RETURN(TuningResult result, trial->check(*kernels[index]));
+  return compareResults(*reference, result, spec.dtype);
 }
 
 Result<double> TuningSession::measure(size_t index) {

@@ -57,14 +57,12 @@ Status InputFile::read(uint64_t offset, std::span<std::byte> target) const {
 }
 
 Result<std::string> readText(const std::string &path, uint64_t limit) {
-  Result<InputFile> file = InputFile::open(path);
-  if (!file)
-    return file.status();
-  if (file->size() > limit)
+  NSA_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path));
+  if (file.size() > limit)
     return ioError(path,
-                   "has " + std::to_string(file->size()) + " bytes; at most " + std::to_string(limit) + " are read");
-  std::string text(file->size(), '\0');
-  NSA_RETURN_IF_ERROR(file->read(0, std::as_writable_bytes(std::span(text))));
+                   "has " + std::to_string(file.size()) + " bytes; at most " + std::to_string(limit) + " are read");
+  std::string text(file.size(), '\0');
+  NSA_RETURN_IF_ERROR(file.read(0, std::as_writable_bytes(std::span(text))));
   return text;
 }
 
@@ -95,10 +93,8 @@ OutputFile::~OutputFile() {
 Status OutputFile::failure() const { return ioError(path, std::string("cannot be written: ") + std::strerror(errno)); }
 
 Result<OutputFile> OutputFile::create(const std::string &path) {
-  Result<ReplacingFile> replacing = ReplacingFile::create(path, ReplacingFile::Existing::kReplace);
-  if (!replacing)
-    return replacing.status();
-  OutputFile output(std::move(*replacing), path);
+  NSA_ASSIGN_OR_RETURN(ReplacingFile replacing, ReplacingFile::create(path, ReplacingFile::Existing::kReplace));
+  OutputFile output(std::move(replacing), path);
   output.descriptor = ::open(output.file.temporaryPath().c_str(), O_WRONLY | O_CLOEXEC);
   if (output.descriptor < 0)
     return output.failure();
@@ -120,11 +116,9 @@ Status OutputFile::write(std::span<const std::byte> data) {
 Status OutputFile::commit() { return file.commit(); }
 
 Status writeText(const std::string &path, std::string_view text) {
-  Result<OutputFile> file = OutputFile::create(path);
-  if (!file)
-    return file.status();
-  NSA_RETURN_IF_ERROR(file->write(std::as_bytes(std::span(text))));
-  return file->commit();
+  NSA_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));
+  NSA_RETURN_IF_ERROR(file.write(std::as_bytes(std::span(text))));
+  return file.commit();
 }
 
 } // namespace nsa::tools

@@ -133,13 +133,11 @@ private:
     const T name = hasOwn ? operand.name : operand.otherwise;
     if (result.inputs.tensors.contains(name))
       return Status::ok(); // stands for several operands
-    Result<HostTensor> tensor = file.read(nameText(name));
-    if (!tensor)
-      return tensor.status();
-    NSA_RETURN_IF_ERROR(checkType(name, *tensor));
-    NSA_RETURN_IF_ERROR(checkLead(name, *tensor));
-    NSA_RETURN_IF_ERROR(takeAxes(name, *tensor));
-    result.inputs.tensors.emplace(name, std::move(*tensor));
+    NSA_ASSIGN_OR_RETURN(HostTensor tensor, file.read(nameText(name)));
+    NSA_RETURN_IF_ERROR(checkType(name, tensor));
+    NSA_RETURN_IF_ERROR(checkLead(name, tensor));
+    NSA_RETURN_IF_ERROR(takeAxes(name, tensor));
+    result.inputs.tensors.emplace(name, std::move(tensor));
     return Status::ok();
   }
 
@@ -297,10 +295,7 @@ private:
     for (const auto &[name, other] : {std::pair(T::kCuSeqlensQ, T::kCuSeqlensK), {T::kCuSeqlensK, T::kCuSeqlensQ}}) {
       if (decodes && name == T::kCuSeqlensK)
         continue;
-      Result<HostTensor> lengths = readLengths(file.contains(nameText(name)) ? name : other);
-      if (!lengths)
-        return lengths.status();
-      tensors[name] = std::move(*lengths);
+      NSA_ASSIGN_OR_RETURN(tensors[name], readLengths(file.contains(nameText(name)) ? name : other));
     }
     const HostTensor &q = tensors[T::kCuSeqlensQ], &k = tensors[decodes ? T::kCuSeqlensQ : T::kCuSeqlensK];
     if (q.shape != k.shape)

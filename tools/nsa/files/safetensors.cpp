@@ -117,36 +117,30 @@ Status checkCoverage(const std::string &path, const std::map<std::string, Safete
 } // namespace
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
-  Result<InputFile> file = InputFile::open(path);
-  if (!file)
-    return file.status();
-  if (file->size() < kLengthBytes)
-    return malformed(path, "it has " + std::to_string(file->size()) + " bytes, the length of the header alone takes 8");
+  NSA_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path));
+  if (file.size() < kLengthBytes)
+    return malformed(path, "it has " + std::to_string(file.size()) + " bytes, the length of the header alone takes 8");
   uint64_t headerBytes = 0;
-  NSA_RETURN_IF_ERROR(file->read(0, std::as_writable_bytes(std::span(&headerBytes, 1))));
+  NSA_RETURN_IF_ERROR(file.read(0, std::as_writable_bytes(std::span(&headerBytes, 1))));
   if (headerBytes > kMaxHeaderBytes)
     return malformed(path, "its header claims " + std::to_string(headerBytes) + " bytes; the format allows 100000000");
-  if (headerBytes > file->size() - kLengthBytes)
+  if (headerBytes > file.size() - kLengthBytes)
     return malformed(path, "its header claims " + std::to_string(headerBytes) + " bytes, the file has " +
-                               std::to_string(file->size() - kLengthBytes) + " behind the length (is it truncated?)");
+                               std::to_string(file.size() - kLengthBytes) + " behind the length (is it truncated?)");
   std::string header(headerBytes, '\0');
-  NSA_RETURN_IF_ERROR(file->read(kLengthBytes, std::as_writable_bytes(std::span(header))));
-  Result<nlohmann::json> json = parseJsonObject(header, "the header of " + path);
-  if (!json)
-    return json.status();
+  NSA_RETURN_IF_ERROR(file.read(kLengthBytes, std::as_writable_bytes(std::span(header))));
+  NSA_ASSIGN_OR_RETURN(nlohmann::json json, parseJsonObject(header, "the header of " + path));
 
   SafetensorsFile result;
   result.path = path;
   const uint64_t dataBegin = kLengthBytes + headerBytes;
-  for (const auto &[name, value] : json->items()) {
+  for (const auto &[name, value] : json.items()) {
     if (name == "__metadata__")
       continue;
-    Result<Entry> entry = parseEntry(path, name, value, dataBegin, file->size());
-    if (!entry)
-      return entry.status();
-    result.tensors.emplace(name, std::move(*entry));
+    NSA_ASSIGN_OR_RETURN(Entry entry, parseEntry(path, name, value, dataBegin, file.size()));
+    result.tensors.emplace(name, std::move(entry));
   }
-  NSA_RETURN_IF_ERROR(checkCoverage(path, result.tensors, dataBegin, file->size()));
+  NSA_RETURN_IF_ERROR(checkCoverage(path, result.tensors, dataBegin, file.size()));
   return result;
 }
 
@@ -164,12 +158,10 @@ Result<HostTensor> SafetensorsFile::read(const std::string &name) const {
                                   [&](const UsableType &known) { return entry.dtype == known.name; });
   if (type == std::end(kUsableTypes))
     return Status::invalid(name, entry.dtype, "must be of dtype BF16, F16, F32 or I32", "convert it in " + path);
-  Result<InputFile> file = InputFile::open(path);
-  if (!file)
-    return file.status();
+  NSA_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path));
   HostTensor tensor{
       .dtype = type->dtype, .shape = entry.shape, .bytes = std::vector<std::byte>(entry.end - entry.begin)};
-  NSA_RETURN_IF_ERROR(file->read(entry.begin, tensor.bytes));
+  NSA_RETURN_IF_ERROR(file.read(entry.begin, tensor.bytes));
   return tensor;
 }
 
