@@ -1,10 +1,10 @@
 #include "bench/compile_time.h"
 
 #include "bench/measure/median.h"
+#include "bench/measure/processor_time.h"
 #include "runtime/engine/compile/compiler_library.h"
 
 #include <chrono>
-#include <ctime>
 #include <vector>
 
 namespace nsa::bench {
@@ -12,12 +12,6 @@ namespace {
 
 double wallMs() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double processMs() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
 }
 
 } // namespace
@@ -37,7 +31,7 @@ Result<CompileTime> measureCompileTime(const std::string &compilerPath, const Sp
   NSA_ASSIGN_OR_RETURN(request.config, parseValues(result.config));
   std::vector<double> wall, cpu;
   for (int i = 0; i <= samples; ++i) {
-    const double wallBefore = wallMs(), cpuBefore = processMs();
+    const double wallBefore = wallMs(), cpuBefore = processorSeconds();
     if (Result<CompiledKernel> kernel = library->compile(request); !kernel)
       return kernel.status();
     if (i == 0) {
@@ -45,7 +39,7 @@ Result<CompileTime> measureCompileTime(const std::string &compilerPath, const Sp
       continue;
     }
     wall.push_back(wallMs() - wallBefore);
-    cpu.push_back(processMs() - cpuBefore);
+    cpu.push_back((processorSeconds() - cpuBefore) * 1e3);
   }
   result.wallMs = median(std::move(wall));
   result.cpuMs = median(std::move(cpu));

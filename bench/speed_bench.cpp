@@ -133,16 +133,15 @@ Status run(const Flags &flags) {
     NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
     if (!report) {
       NSA_ASSIGN_OR_RETURN(nlohmann::json machine, machineFacts(engine.get()));
-      NSA_ASSIGN_OR_RETURN(BenchReport created, BenchReport::create(flags.results, "speed",
-                                                                    {{"machine", machine}, {"samples", flags.samples}},
-                                                                    {{"operator", "op"},
-                                                                     {"tokens", "tokens"},
-                                                                     {"vectors of", "features"},
-                                                                     {"plain loop, CPU ms", "plain_cpu_ms"},
-                                                                     {"kernel, CPU ms", "cpu_ms"},
-                                                                     {"times as fast", "times_plain"},
-                                                                     {"config", "config"}}));
-      report.emplace(std::move(created));
+      NSA_ASSIGN_OR_RETURN(report, BenchReport::create(flags.results, "speed",
+                                                       {{"machine", machine}, {"samples", flags.samples}},
+                                                       {{"operator", "op"},
+                                                        {"tokens", "tokens"},
+                                                        {"vectors of", "features"},
+                                                        {"plain loop, CPU ms", "plain_cpu_ms"},
+                                                        {"kernel, CPU ms", "cpu_ms"},
+                                                        {"times as fast", "times_plain"},
+                                                        {"config", "config"}}));
     }
     for (const BenchCase &benchCase : watchedCases(flags))
       NSA_RETURN_IF_ERROR(measureCase(flags, features, benchCase, *accelerator, engine.get(), *report));

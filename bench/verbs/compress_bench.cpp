@@ -39,16 +39,15 @@ private:
     } else {
       deviceName = machine["device"].value("name", "");
     }
-    NSA_ASSIGN_OR_RETURN(BenchReport created, BenchReport::create(choice.results, "compress", facts,
-                                                                  {{"heads", "heads"},
-                                                                   {"kind", "cmp_kind"},
-                                                                   {"tokens", "tokens"},
-                                                                   {"implementation", "implementation"},
-                                                                   {"median ms", "median_ms"},
-                                                                   {"GB/s", "gigabytes_per_second"},
-                                                                   {"% of stream", "percent_of_stream"},
-                                                                   {"TFLOP/s", "tflops"}}));
-    report.emplace(std::move(created));
+    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(choice.results, "compress", facts,
+                                                     {{"heads", "heads"},
+                                                      {"kind", "cmp_kind"},
+                                                      {"tokens", "tokens"},
+                                                      {"implementation", "implementation"},
+                                                      {"median ms", "median_ms"},
+                                                      {"GB/s", "gigabytes_per_second"},
+                                                      {"% of stream", "percent_of_stream"},
+                                                      {"TFLOP/s", "tflops"}}));
     return Status::ok();
   }
 

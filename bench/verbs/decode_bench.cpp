@@ -47,28 +47,27 @@ public:
 private:
   Status open() {
     NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
-    NSA_ASSIGN_OR_RETURN(BenchReport made, BenchReport::create(choice.results, "decode",
-                                                               {{"machine", machine},
-                                                                {"steps", choice.samples},
-                                                                {"warm_ups", choice.warmUps},
-                                                                {"tuned", choice.tuned},
-                                                                {"note", kNote}},
-                                                               {{"heads", "heads"},
-                                                                {"batch", "batch"},
-                                                                {"S", "S"},
-                                                                {"step us", "us_total"},
-                                                                {"warm L2 us", "us_warm"},
-                                                                {"empty kernels us", "us_empty"},
-                                                                {"cmp us", "us_branch_cmp"},
-                                                                {"sel us", "us_branch_sel"},
-                                                                {"win us", "us_branch_win"},
-                                                                {"rest us", "us_rest"},
-                                                                {"reads", "reads_actual"},
-                                                                {"expected", "reads_expected"}},
-                                                               {.columns = {"S", "ms_total", "ms_cmp", "ms_sel",
-                                                                            "ms_win", "reads_actual", "reads_expected"},
-                                                                .fileField = "csv"}));
-    report.emplace(std::move(made));
+    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(choice.results, "decode",
+                                                     {{"machine", machine},
+                                                      {"steps", choice.samples},
+                                                      {"warm_ups", choice.warmUps},
+                                                      {"tuned", choice.tuned},
+                                                      {"note", kNote}},
+                                                     {{"heads", "heads"},
+                                                      {"batch", "batch"},
+                                                      {"S", "S"},
+                                                      {"step us", "us_total"},
+                                                      {"warm L2 us", "us_warm"},
+                                                      {"empty kernels us", "us_empty"},
+                                                      {"cmp us", "us_branch_cmp"},
+                                                      {"sel us", "us_branch_sel"},
+                                                      {"win us", "us_branch_win"},
+                                                      {"rest us", "us_rest"},
+                                                      {"reads", "reads_actual"},
+                                                      {"expected", "reads_expected"}},
+                                                     {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win",
+                                                                  "reads_actual", "reads_expected"},
+                                                      .fileField = "csv"}));
     return Status::ok();
   }
 

@@ -41,18 +41,17 @@ private:
     nlohmann::ordered_json facts = {{"machine", machine}, {"samples", choice.samples}};
     if (peers)
       facts["peers"] = peers->versions();
-    NSA_ASSIGN_OR_RETURN(BenchReport created, BenchReport::create(choice.results, "prefill", facts,
-                                                                  {{"heads", "heads"},
-                                                                   {"tokens", "tokens"},
-                                                                   {"implementation", "implementation"},
-                                                                   {"median ms", "median_ms"},
-                                                                   {"compress", "ms_compress"},
-                                                                   {"cmp", "ms_cmp"},
-                                                                   {"select", "ms_select"},
-                                                                   {"sel", "ms_sel"},
-                                                                   {"win", "ms_win"},
-                                                                   {"combine", "ms_combine"}}));
-    report.emplace(std::move(created));
+    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(choice.results, "prefill", facts,
+                                                     {{"heads", "heads"},
+                                                      {"tokens", "tokens"},
+                                                      {"implementation", "implementation"},
+                                                      {"median ms", "median_ms"},
+                                                      {"compress", "ms_compress"},
+                                                      {"cmp", "ms_cmp"},
+                                                      {"select", "ms_select"},
+                                                      {"sel", "ms_sel"},
+                                                      {"win", "ms_win"},
+                                                      {"combine", "ms_combine"}}));
     return Status::ok();
   }
 

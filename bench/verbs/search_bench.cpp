@@ -58,22 +58,20 @@ private:
       NSA_ASSIGN_OR_RETURN(engines[exhaustive], tools::createEngine(settings));
     }
     NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
-    NSA_ASSIGN_OR_RETURN(BenchReport created,
-                         BenchReport::create(choice.lengths.results, "search",
-                                             {{"machine", machine}, {"samples", choice.lengths.samples}},
-                                             {{"operator", "op"},
-                                              {"heads", "heads"},
-                                              {"tokens", "tokens"},
-                                              {"candidates", "candidates"},
-                                              {"tuned: measured", "tuned_measured"},
-                                              {"s", "tuned_seconds"},
-                                              {"ms", "tuned_ms"},
-                                              {"exhaustive: measured", "exhaustive_measured"},
-                                              {"s ", "exhaustive_seconds"},
-                                              {"ms ", "exhaustive_ms"},
-                                              {"tuned / exhaustive", "ratio"},
-                                              {"in its rounds", "ratio_in_search"}}));
-    report.emplace(std::move(created));
+    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(choice.lengths.results, "search",
+                                                     {{"machine", machine}, {"samples", choice.lengths.samples}},
+                                                     {{"operator", "op"},
+                                                      {"heads", "heads"},
+                                                      {"tokens", "tokens"},
+                                                      {"candidates", "candidates"},
+                                                      {"tuned: measured", "tuned_measured"},
+                                                      {"s", "tuned_seconds"},
+                                                      {"ms", "tuned_ms"},
+                                                      {"exhaustive: measured", "exhaustive_measured"},
+                                                      {"s ", "exhaustive_seconds"},
+                                                      {"ms ", "exhaustive_ms"},
+                                                      {"tuned / exhaustive", "ratio"},
+                                                      {"in its rounds", "ratio_in_search"}}));
     return Status::ok();
   }
 

@@ -101,18 +101,16 @@ private:
   Status open() {
     NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
     deviceKey = machine["device"].value("choice_key", "");
-    NSA_ASSIGN_OR_RETURN(BenchReport created,
-                         BenchReport::create(choice.lengths.results, "thresholds",
-                                             {{"machine", machine}, {"samples", choice.lengths.samples}},
-                                             {{"heads", "heads"},
-                                              {"route", "route"},
-                                              {"tokens", "tokens"},
-                                              {"usual", "usual"},
-                                              {"ms", "usual_ms"},
-                                              {"other", "other"},
-                                              {"ms ", "other_ms"},
-                                              {"usual / other", "ratio"}}));
-    report.emplace(std::move(created));
+    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(choice.lengths.results, "thresholds",
+                                                     {{"machine", machine}, {"samples", choice.lengths.samples}},
+                                                     {{"heads", "heads"},
+                                                      {"route", "route"},
+                                                      {"tokens", "tokens"},
+                                                      {"usual", "usual"},
+                                                      {"ms", "usual_ms"},
+                                                      {"other", "other"},
+                                                      {"ms ", "other_ms"},
+                                                      {"usual / other", "ratio"}}));
     return Status::ok();
   }
 
