@@ -128,14 +128,6 @@ Status DecodeRun::addBlockTable(int64_t used, int64_t pages, uint64_t seed) {
   return add(T::kBlockTable, DType::kI32, {batch, used}, &table);
 }
 
-Status DecodeRun::allocateWorkspace(const nsa_plan *plan) {
-  NSA_ASSIGN_OR_RETURN(size_t bytes, workspaceSize(plan));
-  if (bytes > workspace.size()) { // plans of one job share it
-    NSA_ASSIGN_OR_RETURN(workspace, accelerator->allocate(bytes));
-  }
-  return accelerator->fill(workspace.data(), 0xff, workspace.size());
-}
-
 Status DecodeRun::pretend(int64_t tokens, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal;
@@ -218,17 +210,6 @@ Status DecodeRun::feed(const std::vector<int64_t> &counts) {
     lengths[s] += counts[s];
   }
   return Status::ok();
-}
-
-Status DecodeRun::enqueue(const nsa_plan *plan) const {
-  nsa_error error{};
-  return toStatus(nsa_run(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
-                          accelerator->stream(), &error),
-                  error);
-}
-
-Result<std::vector<nsa_part_time>> DecodeRun::runTimed(const nsa_plan *plan) const {
-  return timedParts(plan, bindings, workspace, accelerator->stream());
 }
 
 Status DecodeRun::collect() {

@@ -25,7 +25,7 @@ struct CacheShape {
   uint64_t seed = 0;              // for the order of pages
 };
 
-class DecodeRun {
+class DecodeRun : public DeviceCall {
 public:
   // Allocates a cache for the sequences of the history. A new cache has length 0, and its memory is filled with NaN. In
   // each row of the block table, the entries after the sequence's last page are numbers that are too large for any
@@ -36,8 +36,6 @@ public:
   // The spec and the maxima with which the caller makes the plan.
   const Spec &spec() const { return decodeSpec; }
   Maxima maxima() const;
-  // Allocates exactly the workspace that the plan needs, and fills it with poison values.
-  Status allocateWorkspace(const nsa_plan *plan);
 
   // Fills the cache with `tokens` random tokens for each sequence, for measurements of long sequences. The next step
   // then adds the first token of the history to the cache, after the random tokens.
@@ -45,11 +43,9 @@ public:
   // Sets the length of every sequence in the cache back to `tokens`, which must be at most the greatest length that the
   // cache has had.
   Status rewind(int64_t tokens);
-  // Copies the next `counts[i]` tokens of each sequence i from the history into the input tensors of the next step.
+  // Copies the next `counts[i]` tokens of each sequence i from the history into the input tensors of the next step,
+  // which `enqueue` or `runTimed` then runs.
   Status feed(const std::vector<int64_t> &counts);
-  // Enqueues a run of the plan on the tokens that the last call of `feed` copied.
-  Status enqueue(const nsa_plan *plan) const;
-  Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
   // Copies the outputs of the last step to the host and adds them to the collected outputs. Fails when a kernel has
   // written bytes outside of a tensor or the workspace.
   Status collect();
@@ -80,7 +76,6 @@ private:
   int64_t historyRow(size_t sequence, int64_t token) const;
   int64_t stepRow(size_t sequence) const; // the row of the sequence's first token in the last step
 
-  Accelerator *accelerator = nullptr;
   const OperatorInputs *history = nullptr;
   Spec decodeSpec;
   int64_t batch = 0, mostNew = 0, roomTokens = 0, pretended = 0;
@@ -89,10 +84,8 @@ private:
   std::vector<int32_t> blockTable;
   int64_t pagesPerSequence = 0;
   std::map<TensorName, Entry> entries;
-  std::vector<nsa_binding> bindings;
   std::set<TensorName> inputNames, outputNames;
   NamedTensors outputs;
-  Buffer workspace;
 };
 
 } // namespace nsa::tools

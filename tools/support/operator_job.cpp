@@ -109,19 +109,6 @@ nsa_tensor contiguousTensor(void *data, DType dtype, const std::vector<int64_t> 
   return tensor;
 }
 
-Result<std::vector<nsa_part_time>> timedParts(const nsa_plan *plan, std::span<const nsa_binding> bindings,
-                                              const Buffer &workspace, void *stream) {
-  constexpr size_t kMostParts = 16;
-  std::vector<nsa_part_time> times(kMostParts);
-  size_t count = 0;
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_run_timed(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
-                                             stream, times.data(), times.size(), &count, &error),
-                               error));
-  times.resize(std::min(count, kMostParts));
-  return times;
-}
-
 std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents) {
   const TensorRule &rule = tensorRule(name);
   std::vector<int64_t> shape = leadOf(spec, name, extents);
@@ -289,7 +276,7 @@ Status DeviceOperator::poisonOutputs() {
   return Status::ok();
 }
 
-Status DeviceOperator::allocateWorkspace(const nsa_plan *plan) {
+Status DeviceCall::allocateWorkspace(const nsa_plan *plan) {
   NSA_ASSIGN_OR_RETURN(size_t bytes, workspaceSize(plan));
   if (bytes > workspace.size()) { // plans of one job share it
     NSA_ASSIGN_OR_RETURN(workspace, accelerator->allocate(bytes));
@@ -297,15 +284,23 @@ Status DeviceOperator::allocateWorkspace(const nsa_plan *plan) {
   return workspace.size() ? accelerator->fill(workspace.data(), kWorkspacePoison, workspace.size()) : Status::ok();
 }
 
-Status DeviceOperator::enqueue(const nsa_plan *plan) const {
+Status DeviceCall::enqueue(const nsa_plan *plan) const {
   nsa_error error{};
   return toStatus(nsa_run(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
                           accelerator->stream(), &error),
                   error);
 }
 
-Result<std::vector<nsa_part_time>> DeviceOperator::runTimed(const nsa_plan *plan) const {
-  return timedParts(plan, bindings, workspace, accelerator->stream());
+Result<std::vector<nsa_part_time>> DeviceCall::runTimed(const nsa_plan *plan) const {
+  constexpr size_t kMostParts = 16;
+  std::vector<nsa_part_time> times(kMostParts);
+  size_t count = 0;
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_run_timed(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
+                                             accelerator->stream(), times.data(), times.size(), &count, &error),
+                               error));
+  times.resize(std::min(count, kMostParts));
+  return times;
 }
 
 Result<NamedTensors> DeviceOperator::download() const {

@@ -16,7 +16,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <vector>
 
 namespace nsa::tools {
@@ -38,9 +37,6 @@ struct CallExtents {
 // Draws a tensor. A large tensor repeats a block of drawn values.
 HostTensor drawTensor(DType dtype, std::vector<int64_t> shape, const std::function<float()> &draw);
 nsa_tensor contiguousTensor(void *data, DType dtype, const std::vector<int64_t> &shape);
-// Calls nsa_run_timed.
-Result<std::vector<nsa_part_time>> timedParts(const nsa_plan *plan, std::span<const nsa_binding> bindings,
-                                              const Buffer &workspace, void *stream);
 std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents);
 DType dtypeOf(const Spec &spec, TensorName name);
 // Returns whether a call changes this tensor in place, as decode does with the tensors of a cache and their lengths.
@@ -82,7 +78,24 @@ OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
 // causal, and contain the query's own block.
 OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed);
 
-class DeviceOperator {
+// The bindings and the workspace of a call on a device, and the functions of the C ABI that run the call.
+class DeviceCall {
+public:
+  // Allocates the workspace that the plan needs, unless the workspace of an earlier plan is large enough, and fills it
+  // with poison values.
+  Status allocateWorkspace(const nsa_plan *plan);
+  // Enqueues a run of the plan on the accelerator's stream.
+  Status enqueue(const nsa_plan *plan) const;
+  // Does what `enqueue` does, but waits and returns how long each part took.
+  Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
+
+protected:
+  Accelerator *accelerator = nullptr;
+  std::vector<nsa_binding> bindings;
+  Buffer workspace;
+};
+
+class DeviceOperator : public DeviceCall {
 public:
   // Copies the inputs to the device, and allocates all required outputs and the wanted optional outputs. Outputs are
   // filled with poison values, so floating point elements that no kernel writes are NaN. `spacing` says how the
@@ -91,12 +104,6 @@ public:
                                        const std::set<TensorName> &wanted, const Spacing &spacing = {});
   // Fills the outputs with poison values again, before another plan runs on the same tensors.
   Status poisonOutputs();
-  // Allocates exactly the workspace that the plan needs, and fills it with poison values.
-  Status allocateWorkspace(const nsa_plan *plan);
-  // Enqueues the operator on the accelerator's stream.
-  Status enqueue(const nsa_plan *plan) const;
-  // Does what `enqueue` does, but waits and returns how long each part took.
-  Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
   // Downloads the outputs and the updated tensors. Fails when bytes between an output's elements, or around a tensor or
   // the workspace, were written.
   Result<NamedTensors> download() const;
@@ -116,10 +123,7 @@ private:
   Status add(const Spec &spec, TensorName name, const std::vector<int64_t> &shape, const HostTensor *source,
              const Spacing &spacing);
 
-  Accelerator *accelerator = nullptr;
   std::map<TensorName, Entry> entries;
-  std::vector<nsa_binding> bindings;
-  Buffer workspace;
 };
 
 struct RunResult {
