@@ -106,6 +106,7 @@ private:
 
 // Evaluates an expression of type Result, and returns from the enclosing function if the Result is an error. Otherwise
 // assigns the value to `target`, which is a variable or the declaration of one.
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration must not have parentheses
 #define NSA_ASSIGN_OR_RETURN(target, ...) NSA_ASSIGN_VALUE(NSA_NAME_OF_LINE(__LINE__), target, (__VA_ARGS__))
 #define NSA_ASSIGN_VALUE(result, target, expression)                                                                   \
   auto result = expression;                                                                                            \
@@ -114,3 +115,4 @@ private:
   target = std::move(*result)
 #define NSA_NAME_OF_LINE(line) NSA_JOINED_NAME(nsaResult, line)
 #define NSA_JOINED_NAME(name, line) name##line
+// NOLINTEND(bugprone-macro-parentheses)

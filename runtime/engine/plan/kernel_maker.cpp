@@ -55,10 +55,8 @@ CompileRequest KernelMaker::compileRequest(const KernelRequest &request) const {
 }
 
 Result<std::vector<Candidate>> KernelMaker::candidates(const KernelRequest &request, std::optional<bool> simple) {
-  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
-  if (!library)
-    return library.status();
-  Result<std::vector<Candidate>> listed = (*library)->list(compileRequest(request));
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> library, compiler());
+  Result<std::vector<Candidate>> listed = library->list(compileRequest(request));
   // Only the order of predicted costs is known between the simple template and the others, and those are guesses.
   if (listed && simple)
     std::stable_partition(listed->begin(), listed->end(), [&](const Candidate &candidate) {
@@ -77,13 +75,11 @@ Status KernelMaker::adopt(const KernelRequest &request, std::string content, Man
       kernel = found->second;
   }
   if (!kernel) {
-    Result<std::shared_ptr<const LoadedKernel>> loaded =
-        LoadedKernel::load(device, content, std::move(manifest), binary);
-    if (!loaded)
-      return loaded.status();
+    NSA_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> loaded,
+                         LoadedKernel::load(device, content, std::move(manifest), binary));
     Counters::raise(counters.kernelsLoaded);
     std::lock_guard lock(kernelMutex);
-    kernel = kernels.emplace(std::move(content), std::move(*loaded)).first->second;
+    kernel = kernels.emplace(std::move(content), std::move(loaded)).first->second;
   }
   int32_t grid[3];
   NSA_RETURN_IF_ERROR(kernel->grid(GridSizes::ofMaxima(request.spec, request.maxima), grid));
@@ -119,31 +115,24 @@ Status KernelMaker::load(const KernelRequest &request, const Decision &decision,
 
 // A stored choice outlives a change of the compiler or of a template, its binary does not.
 Status KernelMaker::remake(const KernelRequest &request, const Decision &decision, KernelCore &core) {
-  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
-  if (!library)
-    return library.status();
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> library, compiler());
   CompileRequest by = compileRequest(request);
   by.templateName = decision.manifest.templateName;
   by.config = decision.manifest.config;
-  Result<CompiledKernel> kernel = (*library)->compile(by);
-  if (!kernel)
-    return kernel.status();
-  NSA_RETURN_IF_ERROR(adoptCompiled(request, by, *kernel, core));
+  NSA_ASSIGN_OR_RETURN(CompiledKernel kernel, library->compile(by));
+  NSA_RETURN_IF_ERROR(adoptCompiled(request, by, kernel, core));
   core.tuned = decision.tuned;
   const StoredChoice &choice = decision.stored->choice;
-  if (!decision.rung)             // what serves in another's place is no choice for this problem
-    (void)store(request, *kernel, // the cache has warned
-                choice.tuned
-                    ? Origin{true, remadeProvenance(choice.provenance, (*library)->sourceId()), choice.evidence}
-                    : Origin{.provenance = provenance()});
+  if (!decision.rung)            // what serves in another's place is no choice for this problem
+    (void)store(request, kernel, // the cache has warned
+                choice.tuned ? Origin{true, remadeProvenance(choice.provenance, library->sourceId()), choice.evidence}
+                             : Origin{.provenance = provenance()});
   return Status::ok();
 }
 
 Status KernelMaker::compileDefault(KernelRequest &request, std::optional<bool> simple, KernelCore &core) {
   const ProfilerRange range("nsa compile");
-  Result<std::vector<Candidate>> listed = candidates(request, simple);
-  if (!listed)
-    return listed.status();
+  NSA_ASSIGN_OR_RETURN(std::vector<Candidate> listed, candidates(request, simple));
   DefaultKernelCallbacks callbacks;
   callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
     NSA_RETURN_IF_ERROR(adoptCompiled(request, by, kernel, core));
@@ -155,30 +144,24 @@ Status KernelMaker::compileDefault(KernelRequest &request, std::optional<bool> s
     logger.log(LogLevel::kWarning, "planner", "candidate does not serve: " + request.refusedCandidates.back());
   };
   core.tuned = false;
-  return makeDefaultKernel(*compilerLibrary, compileRequest(request), *listed, callbacks);
+  return makeDefaultKernel(*compilerLibrary, compileRequest(request), listed, callbacks);
 }
 
 Status KernelMaker::define(const KernelRequest &request, KernelCore &core) {
-  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
-  if (!library)
-    return library.status();
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> library, compiler());
   CompileRequest wanted = compileRequest(request);
   wanted.templateName = definitionOf(request.spec.op).definingTemplate;
-  Result<std::vector<Candidate>> listed = (*library)->list(wanted);
-  if (!listed)
-    return listed.status();
+  NSA_ASSIGN_OR_RETURN(std::vector<Candidate> listed, library->list(wanted));
   DefaultKernelCallbacks callbacks;
   callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) {
     return adoptCompiled(request, by, kernel, core);
   };
-  return makeDefaultKernel(**library, std::move(wanted), *listed, callbacks);
+  return makeDefaultKernel(*library, std::move(wanted), listed, callbacks);
 }
 
 Status KernelMaker::tune(const KernelRequest &request, const Tuning &tuning, KernelCore &core) {
   const ProfilerRange range("nsa tune");
-  Result<std::vector<Candidate>> listed = candidates(request, std::nullopt);
-  if (!listed)
-    return listed.status();
+  NSA_ASSIGN_OR_RETURN(std::vector<Candidate> listed, candidates(request, std::nullopt));
   Stopwatch watch;
   EngineOptions limited = options;
   if (tuning.budgetSeconds > 0)
@@ -187,10 +170,8 @@ Status KernelMaker::tune(const KernelRequest &request, const Tuning &tuning, Ker
     limited.compileThreads = 1;
   CompileRequest by = compileRequest(request);
   TuningSession session({device, *compilerLibrary, limited, logger, counters, memo, tuning.serve, tuning.stop},
-                        request.spec, request.maxima, by, std::move(*listed));
-  Result<TuneReport> tuned = session.run();
-  if (!tuned)
-    return tuned.status();
+                        request.spec, request.maxima, by, std::move(listed));
+  NSA_ASSIGN_OR_RETURN(TuneReport tuned, session.run());
   if (tuning.stop && (*tuning.stop)())
     return Status::error(ErrorCode::kUnavailable, "the engine ends"); // what was not measured to its end is no winner
   const CompiledKernel &winner = session.winner();
@@ -208,14 +189,14 @@ Status KernelMaker::tune(const KernelRequest &request, const Tuning &tuning, Ker
   NSA_RETURN_IF_ERROR(adopt(request, winner.content, winner.manifest, winner.binary, core));
   // A default that was not measured is stored as untuned, so that it neither passes for a winner nor replaces one.
   core.source = PlanSource::kCompiled;
-  core.tuned = tuned->wasMeasured();
+  core.tuned = tuned.wasMeasured();
   const std::string how = (options.tuneExhaustive ? kExhaustively : "") + cutProvenance(session.cut());
   const Status kept =
       store(request, winner,
             core.tuned ? Origin{true, provenance() + how, session.evidence()} : Origin{.provenance = provenance()});
   if (tuning.report)
     *tuning.report = describeTuning({request.key, request.device, session.timedShape().text(), session.cut(),
-                                     session.seed(), core.times.tuneMs, std::move(*tuned), options.tuneExhaustive,
+                                     session.seed(), core.times.tuneMs, std::move(tuned), options.tuneExhaustive,
                                      kept.isOk() ? "" : kept.toString()});
   return Status::ok();
 }
