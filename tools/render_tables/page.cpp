@@ -71,7 +71,7 @@ private:
       return broken("table:" + name, "no folder of bench/results holds a " + name + ".json");
     std::string text = "\n";
     for (const std::string &one : names) {
-      NSA_ASSIGN_OR_RETURN(const const Json *read, records.read(one));
+      NSA_ASSIGN_OR_RETURN(const Json *read, records.read(one));
       const Json &report = *read;
       const bool isPlain = report.contains("table"); // the attention bench's are made of contenders
       if (!report.contains("results") || !report.contains("machine") || (!isPlain && !name.starts_with("attention")))
@@ -89,7 +89,7 @@ private:
                                                                              {&SummaryRecords::startup, "startup"},
                                                                              {&SummaryRecords::peers, "peers"}};
     for (const auto &[member, name] : parts) {
-      NSA_ASSIGN_OR_RETURN(const const Json *read, records.read(device + "/" + name));
+      NSA_ASSIGN_OR_RETURN(const Json *read, records.read(device + "/" + name));
       if (!read->contains("results"))
         return broken("summary:" + device, device + "/" + name + ".json has no results");
       found.*member = read;
@@ -101,7 +101,7 @@ private:
   }
 
   Result<std::string> record(const std::string &name) {
-    NSA_ASSIGN_OR_RETURN(const const Json *read, records.read(name));
+    NSA_ASSIGN_OR_RETURN(const Json *read, records.read(name));
     if (name.starts_with("packs/"))
       return sourceLine(*read);
     if (!read->contains("machine"))
@@ -114,7 +114,7 @@ private:
     std::string name, field, conditions;
     words >> name >> field >> std::ws;
     std::getline(words, conditions);
-    NSA_ASSIGN_OR_RETURN(const const Json *read, records.read(name));
+    NSA_ASSIGN_OR_RETURN(const Json *read, records.read(name));
     if (field.starts_with("/")) {
       const Json::json_pointer pointer(field);
       return read->contains(pointer) ? Result<std::string>(numberText(read->at(pointer)))
