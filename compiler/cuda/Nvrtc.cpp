@@ -251,14 +251,12 @@ Result<NvrtcOutput> Nvrtc::compile(const std::string &source, const std::string 
     log.resize(size - 1); // the size counts the NUL
   }
   if (compiled) {
-    ErrorInfo info;
-    info.code = ErrorCode::kCompileFailed;
-    info.field = "source";
-    info.value = name;
-    info.rule = "NVRTC " + versionText + " rejects it for " + std::string(arch) + ": " +
-                (log.empty() ? functions->errorString(compiled) : firstErrors(log));
-    info.hint = "the line numbers refer to the output of `--emit cuda`";
-    return Status(std::move(info));
+    return Status(ErrorInfo{.code = ErrorCode::kCompileFailed,
+                            .field = "source",
+                            .value = name,
+                            .rule = "NVRTC " + versionText + " rejects it for " + std::string(arch) + ": " +
+                                    (log.empty() ? functions->errorString(compiled) : firstErrors(log)),
+                            .hint = "the line numbers refer to the output of `--emit cuda`"});
   }
 
   NvrtcOutput result;

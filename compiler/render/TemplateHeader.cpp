@@ -415,13 +415,11 @@ const HeaderParser::Key *HeaderParser::keysEnd() { return std::end(kKeys); }
 std::span<const DriverValue> driverValues() { return kDriverValues; }
 
 Status templateError(const TemplatePlace &place, std::string rule, std::string hint) {
-  ErrorInfo info;
-  info.code = ErrorCode::kCompileFailed;
-  info.field = "template";
-  info.value = place.file + ":" + std::to_string(place.line);
-  info.rule = std::move(rule);
-  info.hint = std::move(hint);
-  return Status(std::move(info));
+  return Status(ErrorInfo{.code = ErrorCode::kCompileFailed,
+                          .field = "template",
+                          .value = place.file + ":" + std::to_string(place.line),
+                          .rule = std::move(rule),
+                          .hint = std::move(hint)});
 }
 
 Status templateError(const TemplatePlace &place, const Status &cause) {

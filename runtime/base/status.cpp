@@ -57,22 +57,16 @@ Status &Status::operator=(const Status &other) {
 }
 
 Status Status::invalid(std::string field, std::string value, std::string rule, std::string hint) {
-  ErrorInfo info;
-  info.code = ErrorCode::kInvalidArgument;
-  info.field = std::move(field);
-  info.value = std::move(value);
-  info.rule = std::move(rule);
-  info.hint = std::move(hint);
-  return Status(std::move(info));
+  return Status(ErrorInfo{.code = ErrorCode::kInvalidArgument,
+                          .field = std::move(field),
+                          .value = std::move(value),
+                          .rule = std::move(rule),
+                          .hint = std::move(hint)});
 }
 
 Status Status::error(ErrorCode code, std::string message, std::string hint) {
   assert(code != ErrorCode::kOk && "an error needs a code");
-  ErrorInfo info;
-  info.code = code;
-  info.message = std::move(message);
-  info.hint = std::move(hint);
-  return Status(std::move(info));
+  return Status(ErrorInfo{.code = code, .message = std::move(message), .hint = std::move(hint)});
 }
 
 } // namespace nsa

@@ -34,11 +34,11 @@ std::string_view errorCodeName(ErrorCode code);
 // The description of an error. The texts `field`, `value` and `rule` are empty if the error does not concern a field.
 struct ErrorInfo {
   ErrorCode code = ErrorCode::kInternal;
-  std::string field;
-  std::string value;
-  std::string rule;
-  std::string message; // free text; empty: `sentence` composes it of the three above
-  std::string hint;    // what the reader can do
+  std::string field{};
+  std::string value{};
+  std::string rule{};
+  std::string message{}; // free text; empty: `sentence` composes it of the three above
+  std::string hint{};    // what the reader can do
 
   // Returns field, value and rule as one sentence: "window = 0: must be at least 1".
   std::string sentence() const;

@@ -188,13 +188,11 @@ Status CudaDevice::readStatusWord(int32_t *word, void *hostStream) {
   // Waiting would end the capture with an error of its own.
   NSA_ASSIGN_OR_RETURN(bool capturing, isCapturing(hostStream));
   if (capturing) {
-    ErrorInfo info;
-    info.code = ErrorCode::kCapturing;
-    info.field = "stream";
-    info.value = "capturing";
-    info.rule = "the status word is read when its kernels have run, and a captured one has not";
-    info.hint = "ask after the graph was launched";
-    return Status(std::move(info));
+    return Status(ErrorInfo{.code = ErrorCode::kCapturing,
+                            .field = "stream",
+                            .value = "capturing",
+                            .rule = "the status word is read when its kernels have run, and a captured one has not",
+                            .hint = "ask after the graph was launched"});
   }
   NSA_CUDA_CALL(driver, streamSynchronize, (static_cast<Stream>(hostStream)));
   // Of several threads that ask at once one takes a report. Without a code the place means nothing and may stay.

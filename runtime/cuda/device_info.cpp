@@ -48,13 +48,11 @@ Result<std::string> targetOf(int computeMajor, int computeMinor) {
       best = &known;
   if (best)
     return std::string(best->target);
-  ErrorInfo info;
-  info.code = ErrorCode::kUnsupported;
-  info.field = "compute capability";
-  info.value = std::to_string(computeMajor) + "." + std::to_string(computeMinor);
-  info.rule = "must be of major version 8, 9, 10 or 12";
-  info.hint = "use device \"cpu\"";
-  return Status(std::move(info));
+  return Status(ErrorInfo{.code = ErrorCode::kUnsupported,
+                          .field = "compute capability",
+                          .value = std::to_string(computeMajor) + "." + std::to_string(computeMinor),
+                          .rule = "must be of major version 8, 9, 10 or 12",
+                          .hint = "use device \"cpu\""});
 }
 
 Result<DeviceInfo> readDeviceInfo(const Driver &driver, int ordinal) {

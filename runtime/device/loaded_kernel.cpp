@@ -158,14 +158,12 @@ Status LoadedKernel::grid(const GridSizes &sizes, int32_t (&result)[3]) const {
     if (!value)
       return value.status();
     if (*value < 0 || *value > gridLimits[axis]) {
-      ErrorInfo info;
-      info.code = ErrorCode::kUnsupported;
-      info.field = std::string("grid.") + "xyz"[axis];
-      info.value = std::to_string(*value);
-      info.rule =
-          parsed.grid[axis].text() + " must be from 0 to " + std::to_string(gridLimits[axis]) + " on this device";
-      info.hint = "split the batch into several calls";
-      return Status(std::move(info));
+      return Status(ErrorInfo{.code = ErrorCode::kUnsupported,
+                              .field = std::string("grid.") + "xyz"[axis],
+                              .value = std::to_string(*value),
+                              .rule = parsed.grid[axis].text() + " must be from 0 to " +
+                                      std::to_string(gridLimits[axis]) + " on this device",
+                              .hint = "split the batch into several calls"});
     }
     result[axis] = static_cast<int32_t>(*value);
   }

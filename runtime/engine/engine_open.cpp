@@ -33,12 +33,11 @@ Result<EnginePointer> Engine::open(EngineOptions options, const EngineOptions::E
 
 Result<EnginePointer> Engine::openInChild() const {
   if (ownDevice->isGpu()) {
-    ErrorInfo info;
-    info.code = ErrorCode::kUnavailable;
-    info.message = "this process is a fork of the one that opened the engine, and CUDA does not survive a fork";
-    info.hint = "create the engine in the child, in a process whose parent has not used CUDA, or start the process "
-                "with spawn or exec instead of fork";
-    return Status(std::move(info));
+    return Status(ErrorInfo{
+        .code = ErrorCode::kUnavailable,
+        .message = "this process is a fork of the one that opened the engine, and CUDA does not survive a fork",
+        .hint = "create the engine in the child, in a process whose parent has not used CUDA, or start the process "
+                "with spawn or exec instead of fork"});
   }
   std::unique_ptr<Engine> child(new Engine);
   child->options = options;

@@ -20,13 +20,8 @@ Status Plan::checkNotCapturing(void *stream, const char *rule, const char *hint)
   NSA_ASSIGN_OR_RETURN(bool capturing, engine->device().isCapturing(stream));
   if (!capturing)
     return Status::ok();
-  ErrorInfo info;
-  info.code = ErrorCode::kCapturing;
-  info.field = "stream";
-  info.value = "capturing";
-  info.rule = rule;
-  info.hint = hint;
-  return Status(std::move(info));
+  return Status(
+      ErrorInfo{.code = ErrorCode::kCapturing, .field = "stream", .value = "capturing", .rule = rule, .hint = hint});
 }
 
 Result<std::string> Plan::comparisonReport() const {

@@ -9,14 +9,12 @@ namespace nsa::tools {
 Status toStatus(nsa_status code, const nsa_error &error) {
   if (code == NSA_OK)
     return Status::ok();
-  ErrorInfo info;
-  info.code = static_cast<ErrorCode>(code);
-  info.field = error.field;
-  info.value = error.value;
-  info.rule = error.rule;
-  info.message = error.message;
-  info.hint = error.hint;
-  return Status(std::move(info));
+  return Status(ErrorInfo{.code = static_cast<ErrorCode>(code),
+                          .field = error.field,
+                          .value = error.value,
+                          .rule = error.rule,
+                          .message = error.message,
+                          .hint = error.hint});
 }
 
 namespace {

@@ -42,14 +42,13 @@ private:
   }
 
   Status broken(int64_t entry, int64_t time, int64_t head, int64_t slot, int64_t block) const {
-    ErrorInfo info;
-    info.code = ErrorCode::kDeviceError;
-    info.field = "block_list[" + (spec.layout == Layout::kPacked ? "" : std::to_string(entry) + ", ") +
-                 std::to_string(time) + ", " + std::to_string(head) + ", " + std::to_string(slot) + "]";
-    info.value = std::to_string(block);
-    info.rule = kBlockListRule;
-    info.hint = kMalformedListHint;
-    return Status(std::move(info));
+    return Status(
+        ErrorInfo{.code = ErrorCode::kDeviceError,
+                  .field = "block_list[" + (spec.layout == Layout::kPacked ? "" : std::to_string(entry) + ", ") +
+                           std::to_string(time) + ", " + std::to_string(head) + ", " + std::to_string(slot) + "]",
+                  .value = std::to_string(block),
+                  .rule = kBlockListRule,
+                  .hint = kMalformedListHint});
   }
 
   const Spec &spec;
