@@ -107,16 +107,19 @@ struct Extents {
   }
 };
 
+using RowBytes = std::array<int64_t, kBuffers>; // in the order of Graph::buffers
+
 // Returns the queries of a chunk, of each sequence in the dense layout.
-int64_t chunkOf(const Graph &graph, const Extents &extents, bool isGpu) {
+int64_t chunkOf(const Graph &graph, const Extents &extents, const RowBytes &rowBytes, bool isGpu) {
   const int64_t time = std::max<int64_t>(extents.isPacked() ? extents.maxima.tokensQ : extents.maxima.seqlenQ, 1);
   if (!graph.nodes.back().isChunked)
     return time;
   // Branches that are off count too, so that chunks do not depend on them.
   Saturated perQuery = 0;
-  for (const GraphBuffer &buffer : graph.buffers)
-    if (buffer.rows == Rows::kChunk)
-      perQuery = perQuery + extents.entries() * extents.rowBytes(buffer);
+  for (size_t i = 0; i < graph.buffers.size(); ++i)
+    if (graph.buffers[i].rows == Rows::kChunk)
+      perQuery = perQuery + rowBytes[i];
+  perQuery = perQuery * extents.entries();
   const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery.value() / kChunkGranule * kChunkGranule;
   return std::min(time, std::max(most, kChunkGranule));
 }
@@ -154,13 +157,17 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, const RoleK
       roles |= uint32_t{1} << static_cast<int>(node.role);
   shares = sharesKeys(spec, maxima) ? ShareRanges(spec, maxima) : ShareRanges();
   Extents extents{.spec = spec, .maxima = maxima, .shares = shares};
-  chunk = chunkOf(graph, extents, isGpu);
+  RowBytes rowBytes;
+  for (size_t i = 0; i < graph.buffers.size(); ++i)
+    rowBytes[i] = extents.rowBytes(graph.buffers[i]).value();
+  chunk = chunkOf(graph, extents, rowBytes, isGpu);
   extents.chunk = chunk;
   compRows = extents.rows(Rows::kCompressed).value();
   definitionScratch = 0;
   compared = {};
   present = 0;
-  for (const GraphBuffer &buffer : graph.buffers) {
+  for (size_t i = 0; i < graph.buffers.size(); ++i) {
+    const GraphBuffer &buffer = graph.buffers[i];
     if (!(roles >> static_cast<int>(buffer.maker) & 1))
       continue;
     const auto index = static_cast<size_t>(buffer.buffer);
@@ -172,7 +179,7 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, const RoleK
     at.columns = extents.columns(buffer.columns);
     at.row = (Saturated(extents.heads(buffer.heads)) * at.columns).value();
     at.copy = (rows * at.row).value();
-    place(at.offset, rows * extents.rowBytes(buffer) * extents.copies(buffer.copies));
+    place(at.offset, rows * rowBytes[i] * extents.copies(buffer.copies));
   }
 }
 
