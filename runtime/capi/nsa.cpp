@@ -6,6 +6,7 @@
 #include "runtime/capi/errors.h"
 #include "runtime/capi/sized_structs.h"
 #include "runtime/capi/source_id.h" // made by the build
+#include "runtime/capi/tune_workload.h"
 #include "runtime/engine/engine_handle.h"
 
 #include <algorithm>
@@ -272,6 +273,24 @@ nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_m
     Request request;
     NSA_RETURN_IF_ERROR(readRequest(engine, spec, maxima, request));
     return giveText(request.engine->tuneKernel(request.spec, request.maxima, problem, budgetSeconds), json);
+  });
+}
+
+nsa_status nsa_tune_workload(nsa_engine *engine, const char *workload, const nsa_tune_options *options,
+                             nsa_tune_counts *counts, char **json, nsa_error *error) noexcept {
+  return guarded(error, hintBytesOf(engine), [&]() -> Status {
+    if (json)
+      *json = nullptr;
+    nsa_tune_counts full = nsa_init_sized<nsa_tune_counts>();
+    if (counts)
+      NSA_RETURN_IF_ERROR(giveStruct(full, counts, "counts")); // before anything is tuned
+    Result<Engine *> found = engineOf(engine);
+    if (!found)
+      return found.status();
+    const Result<std::string> report = tuneWorkload(**found, workload, options, full);
+    if (report && counts)
+      NSA_RETURN_IF_ERROR(giveStruct(full, counts, "counts"));
+    return json ? giveText(report, json) : report.status();
   });
 }
 

@@ -278,13 +278,16 @@ void Engine::keep(const Spec &spec, const Maxima &maxima, ErrorCode outcome) {
     logger.log(LogLevel::kWarning, "record", status.error().message);
 }
 
+std::string Engine::deviceName() const {
+  return !options.device.empty() ? options.device : ownDevice->isGpu() ? "cuda:0" : "cpu";
+}
+
 // A miss names the command that fills the gap, in the caller's terms.
 Status Engine::withHint(Status status, const Spec &spec, const Maxima &maxima) const {
   if (status.code() != ErrorCode::kCacheMiss)
     return status;
   ErrorInfo info = status.error();
-  const std::string device = !options.device.empty() ? options.device : ownDevice->isGpu() ? "cuda:0" : "cpu";
-  info.hint = tuneHint({spec, maxima, device, cache->path(), options.pinPath, options.templateDir,
+  info.hint = tuneHint({spec, maxima, deviceName(), cache->path(), options.pinPath, options.templateDir,
                         ownDevice->isGpu() ? "" : options.cpuFeatures, options.decodeSplits, options.ignoreThresholds});
   return Status(std::move(info));
 }

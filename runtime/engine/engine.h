@@ -50,10 +50,15 @@ public:
   // options.
   Result<std::string> tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
                                  double budgetSeconds);
+  // Returns an error if the engine tunes nothing (Planner::checkTunes).
+  Status checkTunes() const { return planner->checkTunes(); }
   std::string describe() const;
   // Returns the kind of the device, its key, the key of its choices (with a folder of templates this key names the
   // folder's content too), and the device's own facts.
   DeviceFacts deviceFacts() const;
+  const EngineOptions &settings() const { return options; } // resolved
+  std::string deviceName() const;                           // "cpu", "cuda:0"
+  const std::string &choiceKey() const { return planner->choiceKey(); }
 
   Device &device() { return *ownDevice; }
   const Counters &counters() const { return ownCounters; }

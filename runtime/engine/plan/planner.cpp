@@ -263,14 +263,19 @@ std::shared_ptr<const KernelCore> Planner::loadOwn(Search &search, const Decisio
                                                                                     : nullptr;
 }
 
-// The work was asked for, so only what another caller finished after this call began may stand for it.
-Planner::Made Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report, double budgetSeconds) {
+Status Planner::checkTunes() const {
   if (!choices.takesChoices())
     return Status::invalid("pin_path", choices.places(), "pins the choices, so nothing is tuned",
                            "tune with an engine that has no pin_path (NSA_PIN)");
   if (policy.miss == MissPolicy::kFail)
     return Status::invalid("miss_policy", "fail", "opens no compiler, so nothing is tuned",
                            "tune with an engine of another miss policy");
+  return Status::ok();
+}
+
+// The work was asked for, so only what another caller finished after this call began may stand for it.
+Planner::Made Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report, double budgetSeconds) {
+  NSA_RETURN_IF_ERROR(checkTunes());
   if (!isTuned(spec.op))
     return serve(spec, maxima);
   const Stopwatch watch;

@@ -58,6 +58,8 @@ public:
   Made define(const Step &step);
   // Returns the name under which choices for this device are stored.
   const std::string &choiceKey() const { return choiceDevice; }
+  // Returns an error for an engine that tunes nothing, because it has a pinned table or the policy `fail`.
+  Status checkTunes() const;
   // Returns which routes (pipeline.h, Route) the measured thresholds choose for an operator, and how many programs
   // share the keys of a query of decode.
   Routing route(const Spec &spec, const Maxima &maxima);

@@ -347,6 +347,13 @@ public:
         },
         spec, maxima);
   }
+  // Tunes a workload, and returns the JSON report. See nsa_tune_workload. `counts` may be null.
+  std::string tuneWorkload(const std::string &workload, const nsa_tune_options &options = NSA_INIT(nsa_tune_options),
+                           nsa_tune_counts *counts = nullptr) const {
+    return detail::takeText([&](char **text, nsa_error *error) {
+      return nsa_tune_workload(engine, workload.c_str(), &options, counts, text, error);
+    });
+  }
   std::string describe() const {
     return detail::takeText([&](char **text, nsa_error *error) { return nsa_engine_describe(engine, text, error); });
   }

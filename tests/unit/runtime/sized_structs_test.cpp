@@ -132,6 +132,40 @@ template <> struct Probe<nsa_range_options> : AnyCall {
   }
 };
 
+// Tuning a workload, with an engine that has no compiler: a struct that is accepted is followed by that error.
+struct TuningCall {
+  static constexpr nsa_status kAccepted = NSA_UNAVAILABLE;
+  static constexpr const char *kWorkload =
+      R"({"name": "w", "heads": [{"name": "h", "config": {"query_heads": 2, "kv_heads": 1, "qk_dim": 16}}],
+          "prefill": {"lengths": [64]}})";
+  nsa_engine *own = nullptr;
+  TuningCall() {
+    nsa_engine_options options = NSA_INIT(nsa_engine_options);
+    options.device = "cpu";
+    options.cache_path = ":memory:";
+    options.compiler_path = "libnsa_that_is_not_there.so";
+    EXPECT_EQ(nsa_engine_create(&options, &own, nullptr), NSA_OK);
+  }
+  TuningCall(const TuningCall &) = delete;
+  ~TuningCall() { nsa_engine_destroy(own); }
+};
+
+template <> struct Probe<nsa_tune_options> : TuningCall {
+  static constexpr std::string_view kName = "options";
+  nsa_tune_options value() const { return NSA_INIT(nsa_tune_options); }
+  nsa_status call(nsa_engine *, nsa_tune_options *changed, nsa_error *error) const {
+    return nsa_tune_workload(own, kWorkload, changed, nullptr, nullptr, error);
+  }
+};
+
+template <> struct Probe<nsa_tune_counts> : TuningCall {
+  static constexpr std::string_view kName = "counts";
+  nsa_tune_counts value() const { return NSA_INIT(nsa_tune_counts); }
+  nsa_status call(nsa_engine *, nsa_tune_counts *changed, nsa_error *error) const {
+    return nsa_tune_workload(own, kWorkload, nullptr, changed, nullptr, error);
+  }
+};
+
 template <typename T> class SizedStructs : public testing::Test {
 protected:
   // Hands over the first bytes of a struct of `size` bytes, and 0xff behind them.
