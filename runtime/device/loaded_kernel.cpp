@@ -45,16 +45,27 @@ Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(Device &device, s
                                                                std::span<const std::byte> binary) {
   std::shared_ptr<LoadedKernel> result(new LoadedKernel);
   result->contentId = std::move(content);
-  result->parsed = std::move(manifest);
-  for (int axis = 0; axis < 3; ++axis)
-    result->gridLimits[axis] = device.gridLimit(axis);
-  NSA_RETURN_IF_ERROR(result->bindArguments());
-  NSA_RETURN_IF_ERROR(result->bindGrid(device.multiprocessors()));
+  NSA_RETURN_IF_ERROR(result->bind(device, std::move(manifest)));
   Result<std::unique_ptr<Kernel>> kernel = device.load(result->parsed, binary);
   if (!kernel)
     return kernel.status();
   result->kernel = std::move(*kernel);
   return std::shared_ptr<const LoadedKernel>(std::move(result));
+}
+
+Status LoadedKernel::check(const Device &device, Manifest manifest, const GridSizes &sizes) {
+  LoadedKernel unloaded;
+  NSA_RETURN_IF_ERROR(unloaded.bind(device, std::move(manifest)));
+  int32_t ignored[3];
+  return unloaded.grid(sizes, ignored);
+}
+
+Status LoadedKernel::bind(const Device &device, Manifest manifest) {
+  parsed = std::move(manifest);
+  for (int axis = 0; axis < 3; ++axis)
+    gridLimits[axis] = device.gridLimit(axis);
+  NSA_RETURN_IF_ERROR(bindArguments());
+  return bindGrid(device.multiprocessors());
 }
 
 Status LoadedKernel::bindArguments() {

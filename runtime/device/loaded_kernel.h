@@ -23,6 +23,9 @@ public:
   static Result<std::shared_ptr<const LoadedKernel>> load(Device &device, std::string content, Manifest manifest,
                                                           std::span<const std::byte> binary);
 
+  // Returns the error of `load`, or of `grid` for these sizes, that the manifest alone tells. `check` loads no code.
+  static Status check(const Device &device, Manifest manifest, const GridSizes &sizes);
+
   // Evaluates the grid, fills the arguments on the stack and launches the kernel. Allocates nothing.
   Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
   using Slots = std::array<uint64_t, kMaxSlots>;
@@ -56,6 +59,7 @@ private:
   };
 
   LoadedKernel() = default;
+  Status bind(const Device &device, Manifest manifest);
   Status bindArguments();
   Result<Argument> bindView(const ManifestParam &param) const;
   Result<Argument> bindMap(const ManifestParam &param) const;

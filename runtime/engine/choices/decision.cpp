@@ -89,48 +89,55 @@ private:
     if (!result.own)
       return false;
     Result<Manifest> manifest = Manifest::parse(result.own->kernel.manifest);
-    const Status status = manifest ? checkServes(*manifest, request.problem, request.target) : manifest.status();
+    Status status = manifest ? checkServes(*manifest, request.problem, request.target) : manifest.status();
     if (manifest)
       result.ownManifest = *manifest;
-    const KernelRequest::Failure *failure = findFailure(request.unloadable, result.own->kernel);
-    result.isOwnDamaged = !status.isOk() || failure;
-    result.ownTrouble = !status.isOk() ? status.toString()
-                        : failure      ? failure->reason
-                                       : whyPassedOver(result.own->choice, *manifest);
-    if (!result.ownTrouble.empty()) {
-      result.reasons.push_back((result.isOwnDamaged ? "the stored kernel cannot serve: " : "") + result.ownTrouble);
-      return false;
+    if (status.isOk()) {
+      result.ownTrouble = whyPassedOver(result.own->choice, *manifest);
+      if (result.ownTrouble.empty() && (status = take(result.own, std::move(*manifest), FallbackStep::kExact)).isOk())
+        return true;
     }
-    take(result.own, std::move(*manifest), FallbackStep::kExact);
-    return true;
+    if ((result.isOwnDamaged = !status.isOk()))
+      result.ownTrouble = status.toString();
+    result.reasons.push_back((result.isOwnDamaged ? "the stored kernel cannot serve: " : "") + result.ownTrouble);
+    return false;
   }
 
-  void take(Decision::Stored stored, Manifest manifest, FallbackStep step) {
-    result.action = Decision::Action::kLoad;
-    result.step = step;
-    // A winner on one model is a guess on another.
-    result.tuned = stored->choice.tuned && (step == FallbackStep::kExact || step == FallbackStep::kNearest);
+  // Returns an error, and changes nothing, if the stored kernel cannot be loaded or launched.
+  Status take(const Decision::Stored &stored, Manifest manifest, FallbackStep step) {
+    const KernelRequest::Failure *failure = nullptr;
+    bool isOutdated = false, isRemade = false;
     // The code of an older architecture cannot be compiled again for this device.
     const std::string_view revision = compilerOf(manifest);
     if (step != FallbackStep::kArchitecture && revision != compilerRevision()) {
-      const KernelRequest::Failure *failure = findFailure(request.notRemade, stored->kernel);
-      if (!policy.waits) {
-        result.outdated = true;
-        result.reasons.push_back("the stored kernel is of another compiler revision: it serves until it is compiled "
-                                 "again in the background");
-      } else if (failure) {
-        result.reasons.push_back("the stored kernel is of another compiler revision and cannot be made again: " +
-                                 failure->reason);
-      } else if (policy.miss != MissPolicy::kFail) {
-        // The runtime knows the revision of its own build, so that a hit opens no compiler. A compiler library of
-        // another build has the last word.
+      isOutdated = !policy.waits;
+      failure = findFailure(request.notRemade, stored->kernel);
+      // The runtime knows the revision of its own build, so that a hit opens no compiler. A compiler library of
+      // another build has the last word.
+      if (!isOutdated && !failure && policy.miss != MissPolicy::kFail) {
         const std::string atHand = policy.compilerRevision();
-        if (!atHand.empty() && atHand != revision)
-          result.action = Decision::Action::kRemake;
+        isRemade = !atHand.empty() && atHand != revision;
       }
     }
-    result.stored = std::move(stored);
+    if (!isRemade) {
+      if (const KernelRequest::Failure *unloadable = findFailure(request.unloadable, stored->kernel))
+        return unloadable->why;
+      NSA_RETURN_IF_ERROR(policy.checkLaunch(manifest, request.spec, request.maxima));
+    }
+    if (isOutdated)
+      result.reasons.push_back("the stored kernel is of another compiler revision: it serves until it is compiled "
+                               "again in the background");
+    if (failure)
+      result.reasons.push_back("the stored kernel is of another compiler revision and cannot be made again: " +
+                               failure->why.toString());
+    result.action = isRemade ? Decision::Action::kRemake : Decision::Action::kLoad;
+    result.outdated = isOutdated;
+    result.step = step;
+    // A winner on one model is a guess on another.
+    result.tuned = stored->choice.tuned && (step == FallbackStep::kExact || step == FallbackStep::kNearest);
+    result.stored = stored;
     result.manifest = std::move(manifest);
+    return Status::ok();
   }
 
   // Returns true if the planner should use the stored kernel `rung` and not compile the default configuration. A kernel
@@ -152,18 +159,15 @@ private:
         continue;
       Result<Manifest> manifest = Manifest::parse(stored->kernel.manifest);
       Status status = manifest ? checkServes(*manifest, request.problem, rung.choice.target) : manifest.status();
-      const KernelRequest::Failure *failure = findFailure(request.unloadable, stored->kernel);
       const std::string difference = differenceText(ladder, rung.choice);
-      if (status.isOk() && !failure) {
-        take(std::move(stored), std::move(*manifest), rung.step);
+      if (status.isOk() && (status = take(stored, std::move(*manifest), rung.step)).isOk()) {
         result.difference = difference;
         result.rung = std::move(rung);
         return true;
       }
       if (result.reasons.size() < kMostReasons)
         result.reasons.push_back("the kernel stored for " + difference + " (" +
-                                 std::string(fallbackStepName(rung.step)) +
-                                 ") cannot serve: " + (failure ? failure->reason : status.toString()));
+                                 std::string(fallbackStepName(rung.step)) + ") cannot serve: " + status.toString());
     }
     return false;
   }

@@ -29,6 +29,9 @@ struct ChoicePolicy {
   // Returns the revision of the compiler that is at hand, or "" if there is none. `decide` calls it only where a stored
   // kernel is of another revision than this library, because the first call opens the compiler.
   std::function<std::string()> compilerRevision;
+  // Returns the error that the device cannot launch the kernel of a manifest for these maxima. A kernel that is
+  // compiled again is not checked, because it gets another manifest.
+  std::function<Status(const Manifest &manifest, const Spec &spec, const Maxima &maxima)> checkLaunch;
 
   // If an operator has only one candidate, every kind of fallback is allowed, because all stored kernels of the
   // operator have the same configuration.
@@ -45,7 +48,7 @@ struct ChoicePolicy {
 struct KernelRequest {
   struct Failure {
     std::string content, manifest; // of the stored kernel
-    std::string reason;
+    Status why;
   };
   Spec spec;
   Maxima maxima;
@@ -53,9 +56,9 @@ struct KernelRequest {
   std::string key, device, target; // as stored choices write them
   bool peeks = false;              // the request is for an explanation: it changes no file
 
-  std::vector<Failure> unloadable, notRemade;
-  Status tuning, compiling; // the errors of tuning, and of compiling the default
-  std::vector<std::string> refusedCandidates;
+  std::vector<Failure> unloadable{}, notRemade{};
+  Status tuning{}, compiling{}; // the errors of tuning, and of compiling the default
+  std::vector<std::string> refusedCandidates{};
 
   LadderRequest ladder(const ChoicePolicy &policy) const;
 };

@@ -11,6 +11,7 @@
 #include "runtime/engine/tune/tuning_session.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace nsa {
@@ -58,11 +59,13 @@ Result<std::vector<Candidate>> KernelMaker::candidates(const KernelRequest &requ
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> library, compiler());
   Result<std::vector<Candidate>> listed = library->list(compileRequest(request));
   // Only the order of predicted costs is known between the simple template and the others, and those are guesses.
-  if (listed && simple)
-    std::stable_partition(listed->begin(), listed->end(), [&](const Candidate &candidate) {
-      return (candidate.templateName == kSimpleTemplate) == *simple;
-    });
-  return listed;
+  if (!listed || !simple)
+    return listed;
+  std::vector<Candidate> ordered;
+  for (const bool isSimple : {*simple, !*simple})
+    std::copy_if(listed->begin(), listed->end(), std::back_inserter(ordered),
+                 [&](const Candidate &candidate) { return (candidate.templateName == kSimpleTemplate) == isSimple; });
+  return ordered;
 }
 
 Status KernelMaker::adopt(const KernelRequest &request, std::string content, Manifest manifest,

@@ -20,7 +20,7 @@ const PlanCore *PlanMap::find(const PlanKey &key) const {
   for (size_t i = key.hash();; ++i) {
     const Slot &slot = slots[i & (slots.size() - 1)];
     const PlanCore *core = slot.core.load(std::memory_order_acquire);
-    // A slot that is being filled counts as free: the reader misses, and asks again under the lock of its miss.
+    // A slot that is being filled counts as free: the reader misses, and asks again before it makes the plan.
     if (!core || slot.key == key)
       return core;
   }

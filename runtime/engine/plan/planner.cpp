@@ -49,7 +49,11 @@ ChoicePolicy Planner::policyOf(MissPolicy miss, FallbackSteps fallbacks, bool wa
           .forceVariant = options.forceVariant,
           .ignoreThresholds = options.ignoreThresholds,
           .waits = waits,
-          .compilerRevision = [this] { return maker.compilerRevision(); }};
+          .compilerRevision = [this] { return maker.compilerRevision(); },
+          .checkLaunch =
+              [this](const Manifest &manifest, const Spec &spec, const Maxima &maxima) {
+                return LoadedKernel::check(device, manifest, GridSizes::ofMaxima(spec, maxima));
+              }};
 }
 
 Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
@@ -164,10 +168,10 @@ void Planner::addFailure(Search &search, const Decision &decision, const Status 
   KernelRequest &request = search.request;
   switch (decision.action) {
   case Action::kLoad:
-    request.unloadable.push_back({decision.stored->kernel.content, decision.stored->kernel.manifest, why.toString()});
+    request.unloadable.push_back({decision.stored->kernel.content, decision.stored->kernel.manifest, why});
     break;
   case Action::kRemake:
-    request.notRemade.push_back({decision.stored->kernel.content, decision.stored->kernel.manifest, why.toString()});
+    request.notRemade.push_back({decision.stored->kernel.content, decision.stored->kernel.manifest, why});
     logger.log(LogLevel::kWarning, "planner",
                "the stored kernel is of another compiler revision and cannot be made again: " + why.toString());
     break;
@@ -364,6 +368,8 @@ ExplainDescription Planner::explain(const Step &step, const RouteDescription &ro
     explain.candidatesTrouble = "not asked for: the miss policy is to fail";
     return explain;
   }
+  if (explain.decision.action == Action::kTune)
+    simple.reset(); // a tuning measures both sides of a threshold
   Result<std::vector<Candidate>> candidates = maker.candidates(search.request, simple);
   if (candidates) {
     explain.candidates = std::move(*candidates);

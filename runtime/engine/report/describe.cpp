@@ -218,7 +218,8 @@ std::string describeExplain(const ExplainDescription &explain) {
   json["in_memory"] = explain.inMemory;
   json["miss_policy"] = missPolicyName(explain.policy);
   json["fallbacks"] = explain.fallbacks;
-  json["tunes_in_background"] = explain.policy == MissPolicy::kBackground && isChosen && !decision.tuned;
+  json["tunes_in_background"] = explain.policy == MissPolicy::kBackground && isChosen &&
+                                (decision.outdated || !(decision.tuned && decision.step == FallbackStep::kExact));
   if (isChosen) {
     const Manifest *stored = decision.stored ? &decision.manifest : nullptr;
     json["step"] = fallbackStepName(decision.step);
