@@ -158,7 +158,7 @@ private:
         contenders.push_back(std::move(*plan));
       return plan.status();
     };
-    const bool byHand = made->front()->templateOf(benchCase.spec.op) != kTiledTemplate;
+    const bool byHand = made->front()->templateOf(operatorName(benchCase.spec.op)) != kTiledTemplate;
     for (std::unique_ptr<PlanContender> &contender : *made) {
       tuneSeconds += contender->tuneSeconds();
       NSA_RETURN_IF_ERROR(add(std::move(contender)));
@@ -167,7 +167,7 @@ private:
       if (byHand || variant.name != kGenerated) // else the default is generated
         NSA_RETURN_IF_ERROR(add(PlanContender::make(variant.name, variant.engine.get(), arena)));
     const size_t ours = contenders.size();
-    if (peers && benchCase.spec.op != Operator::kCmp) { // no peer has it as an operator of its own
+    if (peers && definitionOf(benchCase.spec.op).keys != MetKeys::kBlocks) { // no peer has it as an operator of its own
       Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, device->flush().size());
       if (!prepared) {
         // Their trouble must not end our measurement.

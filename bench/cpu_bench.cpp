@@ -164,10 +164,10 @@ Status run(const Flags &flags) {
   benchCase.spec.window = 512;
   const int64_t tokens = flags.quick ? 256 : 4096;
   benchCase.maxima = {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens};
-  for (const Operator op : {Operator::kDense, Operator::kWindow}) {
-    if (!flags.wants(op))
+  for (const OperatorDef &def : publicOperators()) {
+    if (!flags.wants(def.op) || def.isWhole)
       continue;
-    benchCase.spec.op = op;
+    benchCase.spec.op = def.op;
     NSA_RETURN_IF_ERROR(measureCase(flags, benchCase, **accelerator, *report));
     Result<CompileTime> compile = measureCompileTime(compilerPath, benchCase.spec, 5);
     if (!compile)
@@ -175,13 +175,14 @@ Status run(const Flags &flags) {
     std::printf("compile  %.1f ms, %.1f ms of CPU time; the first with opening the library %.1f ms\n", compile->wallMs,
                 compile->cpuMs, compile->openMs);
     NSA_RETURN_IF_ERROR(report->add({{"what", "compile"},
-                                     {"op", operatorName(op)},
+                                     {"op", def.name},
                                      {"median_ms", compile->wallMs},
                                      {"cpu_ms", compile->cpuMs},
                                      {"template", compile->templateName},
                                      {"config", compile->config}}));
   }
-  if (flags.wants(Operator::kNsa))
+  if (std::ranges::any_of(publicOperators(),
+                          [&](const OperatorDef &def) { return def.isForward() && flags.wants(def.op); }))
     for (const int64_t length : flags.quick ? std::vector<int64_t>{1280} : flags.forwardTokens)
       for (const bool tuned : {false, true}) {
         if (tuned && (flags.quick || flags.noTune))

@@ -12,13 +12,13 @@ namespace {
 
 // The paper's, and ones that a test has time for.
 BenchCase caseOf(const CommonFlags &flags, int64_t tokens) {
-  Spec spec;
-  spec.op = Operator::kNsa;
+  Spec spec = usualForward(flags.quick ? 64 : 192);
   spec.dtype = DType::kF32;
-  spec.queryHeads = flags.quick ? 8 : 64;
-  spec.kvHeads = flags.quick ? 1 : 4;
-  spec.qkDim = flags.quick ? 64 : 192;
-  spec.vDim = flags.quick ? 64 : 128;
+  if (flags.quick) {
+    spec.queryHeads = 8;
+    spec.kvHeads = 1;
+    spec.vDim = 64;
+  }
   return promptCase(flags.quick ? "small" : "nsa192", spec, tokens);
 }
 
@@ -124,8 +124,8 @@ Status measureForwardParts(const CommonFlags &flags, const ForwardParts &choice,
     row["part"] = name;
     addRates(row, work.flops, work.bytes, found->get<double>(), roofs);
     // Where lists are the whole past, dense attention serves the branch.
-    const std::string config = (*plan)->configOf(work.part);
-    row["config"] = config.empty() ? "dense " + (*plan)->configOf(Operator::kDense) : config;
+    const std::string config = (*plan)->configOf(operatorName(work.part));
+    row["config"] = config.empty() ? "dense " + (*plan)->configOf("dense") : config;
     print(row);
     NSA_RETURN_IF_ERROR(report.add(std::move(row)));
   }

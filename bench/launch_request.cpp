@@ -7,7 +7,6 @@ namespace nsa::bench {
 
 LaunchRequest tinyRequest() {
   LaunchRequest tiny;
-  tiny.spec.op = Operator::kWindow;
   tiny.spec.queryHeads = tiny.spec.kvHeads = 1;
   tiny.spec.qkDim = tiny.spec.vDim = 64;
   tiny.spec.window = 16;
@@ -42,11 +41,11 @@ std::vector<LaunchRequest> distinctRequests(int count) {
 
 std::vector<LaunchRequest> realRequests(bool quick) {
   std::vector<LaunchRequest> requests;
-  for (Operator op : {Operator::kWindow, Operator::kDense})
+  for (const MetKeys keys : {MetKeys::kWindow, MetKeys::kAll})
     for (int32_t group : {1, 16})
       for (int32_t dim : {64, 128}) {
         LaunchRequest request = tinyRequest();
-        request.spec.op = op;
+        request.spec.op = std::ranges::find(publicOperators(), keys, &OperatorDef::keys)->op;
         request.spec.queryHeads = group * 4;
         request.spec.kvHeads = 4;
         request.spec.qkDim = request.spec.vDim = dim;

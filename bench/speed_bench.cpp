@@ -35,11 +35,10 @@ std::vector<BenchCase> watchedCases(const Flags &flags) {
   spec.window = 128;
   spec.selCount = 4;
   std::vector<BenchCase> cases;
-  for (const auto &[op, tokens] :
-       {std::pair(Operator::kDense, 512), std::pair(Operator::kWindow, 1024), std::pair(Operator::kCmp, 2048),
-        std::pair(Operator::kSel, 512), std::pair(Operator::kCombine, 256), std::pair(Operator::kCompress, 1024)}) {
-    spec.op = op;
-    if (std::find(flags.ops.begin(), flags.ops.end(), operatorName(op)) != flags.ops.end())
+  for (const auto &[op, tokens] : {std::pair("dense", 512), std::pair("window", 1024), std::pair("cmp", 2048),
+                                   std::pair("sel", 512), std::pair("combine", 256), std::pair("compress", 1024)}) {
+    spec.op = findOperator(op)->op;
+    if (std::find(flags.ops.begin(), flags.ops.end(), op) != flags.ops.end())
       cases.push_back(promptCase("cpu64", spec, flags.quick ? tokens / 4 : tokens));
   }
   return cases;

@@ -47,7 +47,6 @@ double milliseconds() {
 // drawing.
 tools::OperatorInputs firstInputs(bool cuda) {
   Spec spec;
-  spec.op = Operator::kWindow;
   spec.queryHeads = cuda ? 64 : 8;
   spec.kvHeads = cuda ? 4 : 1;
   spec.qkDim = spec.vDim = cuda ? 128 : 64;

@@ -82,7 +82,7 @@ std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads) 
     for (const Workload::Head &head : workload.heads)
       for (const DType dtype : workload.dtypes) {
         Spec spec = head.spec;
-        spec.op = Operator::kNsa;
+        spec.op = withoutCache(spec.op);
         spec.dtype = dtype;
         spec.layout = Layout::kDense;
         spec.pageSize = 0;

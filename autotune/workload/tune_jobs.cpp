@@ -44,7 +44,7 @@ private:
   }
 
   Status addPrefill(const Workload &workload, size_t head, Spec spec) {
-    spec.op = Operator::kNsa;
+    spec.op = withoutCache(spec.op);
     spec.pageSize = 0;
     for (Layout layout : workload.prefill->layouts)
       for (int64_t batch : workload.prefill->batch)
@@ -58,7 +58,7 @@ private:
   }
 
   Status addDecode(const Workload &workload, size_t head, Spec spec) {
-    spec.op = Operator::kDecode;
+    spec.op = withCache(spec.op);
     spec.layout = Layout::kDense;
     for (int32_t page : workload.decode->pageSizes)
       for (int64_t batch : workload.decode->batch)
@@ -131,10 +131,11 @@ private:
 
 std::string TuneJob::text() const {
   // A forward pass has as many queries as keys, and a step of decode has one, unless a plan says otherwise.
-  const bool isUsual = maxima.seqlenQ == (spec.op == Operator::kDecode ? 1 : maxima.seqlenK);
+  const bool decodes = definitionOf(spec.op).hasCache;
+  const bool isUsual = maxima.seqlenQ == (decodes ? 1 : maxima.seqlenK);
   return head + " " + std::string(operatorName(spec.op)) + " " + std::string(dtypeName(spec.dtype)) + " " +
-         (spec.op == Operator::kDecode ? spec.pageSize ? "pages of " + std::to_string(spec.pageSize) : "no pages"
-                                       : std::string(layoutName(spec.layout))) +
+         (decodes ? spec.pageSize ? "pages of " + std::to_string(spec.pageSize) : "no pages"
+                  : std::string(layoutName(spec.layout))) +
          " " + std::to_string(maxima.batch) + "x" + std::to_string(maxima.seqlenK) +
          (isUsual ? "" : " queries=" + std::to_string(maxima.seqlenQ)) + " " + role;
 }

@@ -77,9 +77,9 @@ Json jobRecord(const TuneJob &job, const std::string &device, bool isGpu) {
                  {"has_choices", job.isTuned}};
   if (hasVariants(job.kernel.op))
     record["route"] = {{"family", routeFamily(job.kernel)}, {"name", attentionRoute(job.kernel.op)}};
-  if (job.kernel.op == Operator::kSel && job.spec.op == Operator::kNsa)
+  if (definitionOf(job.kernel.op).keys == MetKeys::kListed && definitionOf(job.spec.op).isForward())
     record["route"] = {{"family", routeFamily(job.kernel)}, {"name", kDenseRoute}};
-  if (job.kernel.op == Operator::kSplitSelWin)
+  if (hasSplitsRoute(job.kernel.op))
     record["route"] = {{"family", splitsFamily(job.spec)}, {"name", splitsRoute(job.spec, job.maxima)}};
   if (const std::optional<TimedCall> call = job.isTuned ? timedCall(job, isGpu) : std::nullopt) {
     record["timed"] = {{"batch", call->batch}, {"seqlen_q", call->seqlenQ}, {"seqlen_k", call->seqlenK}};

@@ -253,7 +253,7 @@ void WorkloadRun::tell(const std::string &what, bool isCrossover, const Json *re
 Json WorkloadRun::crossover(Model &model, const CrossoverJob &job) {
   const auto isNew = [&](size_t i) {
     return model.records[i].is_object() && model.records[i].value("status", "") == "tuned" &&
-           jobs[i].spec.op == Operator::kNsa && crossoverFamily(jobs[i].spec, job.batch) == job.family;
+           definitionOf(jobs[i].spec.op).isForward() && crossoverFamily(jobs[i].spec, job.batch) == job.family;
   };
   bool isStale = options.again;
   for (size_t i = 0; i < jobs.size(); ++i)

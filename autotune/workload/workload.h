@@ -20,7 +20,7 @@ namespace nsa {
 struct Workload {
   struct Head {
     std::string name;
-    Spec spec; // for nsa and decode; type, layout and pages come from the workload
+    Spec spec; // of decode; type, layout and pages come from the workload
   };
   struct Prefill {
     std::vector<int64_t> batch = {1}, lengths;

@@ -44,16 +44,24 @@ std::vector<BenchCase> benchCases(bool cuda, bool quick) {
   return cases;
 }
 
+Spec usualForward(int32_t qkDim) {
+  Spec spec;
+  spec.op = Operator::kNsa;
+  spec.queryHeads = 64;
+  spec.kvHeads = 4;
+  spec.qkDim = qkDim;
+  spec.vDim = 128;
+  return spec;
+}
+
 BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens) {
   return {std::move(name), spec, {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens}};
 }
 
 std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima) {
   constexpr int64_t kKeys = 131072, kFewest = 4, kMost = 64;
-  const int64_t keys = spec.op == Operator::kWindow ? std::min<int64_t>(spec.window, maxima.seqlenK)
-                       : spec.op == Operator::kCmp  ? maxima.seqlenK / spec.cmpStride
-                                                    : maxima.seqlenK;
-  const int64_t count = std::clamp(kKeys / std::max<int64_t>(keys, 1), kFewest, kMost);
+  const int64_t keys = std::max<int64_t>(spec.keysMet(maxima.seqlenK), 1);
+  const int64_t count = std::clamp(kKeys / keys, kFewest, kMost);
   std::vector<int64_t> queries;
   for (int64_t i = 0; i < count; ++i)
     queries.push_back(i * (maxima.seqlenQ - 1) / (count - 1));
@@ -71,7 +79,7 @@ nlohmann::ordered_json caseFields(const BenchCase &benchCase) {
           {"qk_dim", spec.qkDim},
           {"v_dim", spec.vDim},
           {"tokens", benchCase.maxima.seqlenK},
-          {"window", spec.op == Operator::kWindow ? spec.window : 0}};
+          {"window", definitionOf(spec.op).keys == MetKeys::kWindow ? spec.window : 0}};
 }
 
 std::optional<Roof> roofOf(const std::string &deviceName, DType dtype) {
@@ -86,7 +94,7 @@ std::optional<Roof> roofOf(const std::string &deviceName, DType dtype) {
 double floorMs(const BenchCase &benchCase, double flops, const Roof &roof) {
   const Spec &spec = benchCase.spec;
   const double tokens = static_cast<double>(benchCase.maxima.batch) * static_cast<double>(benchCase.maxima.seqlenK);
-  const double keys = spec.op == Operator::kCmp ? tokens / spec.cmpStride : tokens;
+  const double keys = definitionOf(spec.op).keys == MetKeys::kBlocks ? tokens / spec.cmpStride : tokens;
   const double elements = (tokens * spec.queryHeads + keys * spec.kvHeads) * (spec.qkDim + spec.vDim);
   const double bytes = elements * dtypeBytes(spec.dtype);
   return std::max(flops / (roof.tflops * 1e12), bytes / (roof.terabytesPerSecond * 1e12)) * 1e3;

@@ -22,6 +22,9 @@ struct BenchCase {
 // `tools/quickstart` is measured. `quick` gives one small case.
 std::vector<BenchCase> benchCases(bool cuda, bool quick);
 
+// Returns a spec of the whole forward pass with the numbers of heads that the paper of NSA has.
+Spec usualForward(int32_t qkDim);
+
 // One sequence of `tokens` tokens, all of them queries.
 BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens);
 

@@ -113,29 +113,13 @@ template <typename Loop> __attribute__((target("avx512f"))) void run512(const Lo
 template <typename Loop> __attribute__((target("avx2,fma"))) void run256(const Loop &loop) { runLoop(loop); }
 template <typename Loop> void runAt(int lanes, const Loop &loop) { lanes == 16 ? run512(loop) : run256(loop); }
 
-bool isAttention(Operator op) {
-  return op == Operator::kDense || op == Operator::kWindow || op == Operator::kCmp || op == Operator::kSel;
-}
-
-// Under which names an attention operator takes its inputs: its own and, where that is not given, the shared one.
-struct Names {
-  T q, k, otherK, v, otherV;
-};
-Names namesOf(Operator op) {
-  if (op == Operator::kCmp)
-    return {T::kQCmp, T::kKComp, T::kKComp, T::kVComp, T::kVComp};
-  if (op == Operator::kSel)
-    return {T::kQ, T::kKSel, T::kK, T::kVSel, T::kV};
-  return {T::kQ, T::kKWin, T::kK, T::kVWin, T::kV};
-}
-
 } // namespace
 
 PlainLoop::PlainLoop(const OperatorInputs &inputs, int lanes) : inputs(inputs), lanes(lanes) {
   for (const T name : tools::requiredOutputs(inputs.spec.op))
     outputs.emplace(
         name, HostTensor::make(tools::dtypeOf(inputs.spec, name), tools::shapeOf(inputs.spec, name, inputs.extents)));
-  if (isAttention(inputs.spec.op))
+  if (definitionOf(inputs.spec.op).isAttention())
     prepareAttention();
 }
 
@@ -144,7 +128,7 @@ void PlainLoop::prepareAttention() {
   reference::Attention attention;
   attention.spec = spec;
   attention.sequences = tools::sequencesOf(inputs);
-  if (spec.op == Operator::kSel)
+  if (definitionOf(spec.op).keys == MetKeys::kListed)
     attention.blockLists = reference::readBlockLists(attention.sequences, tools::listView(spec, inputs[T::kBlockList]),
                                                      spec.kvHeads, spec.selCount);
   const reference::Sequence &sequence = attention.sequences.front();
@@ -157,11 +141,15 @@ void PlainLoop::prepareAttention() {
 void PlainLoop::run() {
   const Spec &spec = inputs.spec;
   const auto in = [&](T name, T otherwise) { return floatsOf(*inputs.find(name, otherwise)); };
-  if (isAttention(spec.op)) {
-    const Names names = namesOf(spec.op);
-    runAt(lanes, AttentionLoop{.q = in(names.q, T::kQ),
-                               .k = in(names.k, names.otherK),
-                               .v = in(names.v, names.otherV),
+  const OperatorDef &def = definitionOf(spec.op);
+  if (def.isAttention()) {
+    const auto operand = [&](View view) {
+      const Operand &found = *def.operandOf(view);
+      return in(found.name, found.otherwise);
+    };
+    runAt(lanes, AttentionLoop{.q = operand(View::kQ),
+                               .k = operand(View::kK),
+                               .v = operand(View::kV),
                                .out = floatsOf(outputs.at(T::kOut)),
                                .weights = weights.data(),
                                .heads = spec.queryHeads,
@@ -170,7 +158,7 @@ void PlainLoop::run() {
                                .vDim = spec.vDim,
                                .scale = static_cast<float>(reference::softmaxScale(spec)),
                                .allowed = allowed});
-  } else if (spec.op == Operator::kCompress) {
+  } else if (def.fields & kPhi) {
     for (const auto &[from, otherwise, to, dim] :
          {std::tuple(T::kKCmp, T::kK, T::kKComp, spec.qkDim), std::tuple(T::kVCmp, T::kV, T::kVComp, spec.vDim)})
       runAt(lanes, CompressLoop{.x = in(from, otherwise),

@@ -105,9 +105,9 @@ Result<nlohmann::ordered_json> PlanContender::parts(int samples) {
   return result;
 }
 
-std::string PlanContender::fieldOf(Operator op, const char *field) const {
+std::string PlanContender::fieldOf(std::string_view op, const char *field) const {
   for (const nlohmann::json &launch : description["launches"])
-    if (launch.value("operator", "") == operatorName(op))
+    if (launch.value("operator", "") == op)
       return launch.value(field, "");
   return "";
 }

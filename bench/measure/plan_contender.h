@@ -34,15 +34,15 @@ public:
   nlohmann::ordered_json facts() const override;
   // The median time of each part of a run, as fields such as "ms_cmp".
   Result<nlohmann::ordered_json> parts(int samples);
-  // The template and the config of the kernel that computes one operator of the plan.
-  std::string templateOf(Operator op) const { return fieldOf(op, "template"); }
-  std::string configOf(Operator op) const { return fieldOf(op, "config"); }
+  // The template and the config of the kernel that computes the operator of this name.
+  std::string templateOf(std::string_view op) const { return fieldOf(op, "template"); }
+  std::string configOf(std::string_view op) const { return fieldOf(op, "config"); }
   int64_t workspaceBytes() const { return description.value("workspace_bytes", int64_t{0}); }
   double tuneSeconds() const { return description["milliseconds"].value("tune", 0.0) / 1000; }
 
 private:
   Status flushCaches();
-  std::string fieldOf(Operator op, const char *field) const;
+  std::string fieldOf(std::string_view op, const char *field) const;
   PlanContender(std::string name, const Arena &arena) : contenderName(std::move(name)), arena(arena) {}
 
   std::string contenderName;

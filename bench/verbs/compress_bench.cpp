@@ -19,7 +19,6 @@ public:
       for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
         for (const int64_t tokens : choice.tokens) {
           BenchCase benchCase = promptCase(named.name, named.spec, tokens);
-          benchCase.spec.op = Operator::kCompress;
           benchCase.spec.cmpKind = kind;
           if (kind == CmpKind::kMlp && benchCase.spec.mlpHidden == 0)
             benchCase.spec.mlpHidden = benchCase.spec.qkDim;

@@ -125,7 +125,7 @@ private:
       choice.progress("decode " + named.name + ", batch " + std::to_string(batch) + ", " + std::to_string(tokens) +
                       " tokens" + (choice.tuned ? ", with tuning" : ""));
     Spec spec = named.spec;
-    spec.op = Operator::kNsa;
+    spec.op = withoutCache(spec.op);
     spec.layout = Layout::kDense;
     const std::vector<int64_t> counts(static_cast<size_t>(batch), choice.newTokens);
     tools::OperatorInputs history = tools::drawInputs(spec, {counts, counts}, 1);

@@ -35,11 +35,12 @@ struct LengthChoice {
 // implementations of `peers`, or by this library when `peers` is null. The fact `crossover` of the report has an entry
 // for each spec: the shortest measured length at which nsa was faster than dense attention.
 Result<nlohmann::ordered_json> benchPrefill(BenchDevice &device, const LengthChoice &choice, PeerProcess *peers);
-// Measures selection alone: how many block lists it makes in a second, and how much memory it needs. The report
-// compares the memory of selection with the memory that all scores would need, because selection never stores all
-// scores.
+// Measures the specs, whose operator is select: how many block lists it makes in a second, and how much memory it
+// needs. The report compares the memory of selection with the memory that all scores would need, because selection
+// never stores all scores.
 Result<nlohmann::ordered_json> benchSelection(BenchDevice &device, const LengthChoice &choice);
-// Measures compression with each of the three kinds of phi, and compares its rate with the memory bandwidth.
+// Measures the specs, whose operator is compress, with each of the three kinds of phi, and compares its rate with the
+// memory bandwidth.
 Result<nlohmann::ordered_json> benchCompress(BenchDevice &device, const LengthChoice &choice);
 
 } // namespace nsa::bench

@@ -129,7 +129,7 @@ private:
 
   static nlohmann::ordered_json rowOf(const BenchCase &benchCase, const std::string &implementation) {
     nlohmann::ordered_json row = caseFields(benchCase);
-    row["window"] = benchCase.spec.op == Operator::kNsa ? benchCase.spec.window : 0;
+    row["window"] = fieldsOf(benchCase.spec.op) & kWindowField ? benchCase.spec.window : 0;
     row["implementation"] = implementation;
     return row;
   }

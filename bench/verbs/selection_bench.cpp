@@ -63,9 +63,7 @@ Result<nlohmann::ordered_json> benchSelection(BenchDevice &device, const LengthC
     return report.status();
   for (const NamedSpec &named : choice.specs)
     for (const int64_t tokens : choice.tokens) {
-      BenchCase benchCase = promptCase(named.name, named.spec, tokens);
-      benchCase.spec.op = Operator::kSelect;
-      NSA_RETURN_IF_ERROR(measure(device, choice, benchCase, *report));
+      NSA_RETURN_IF_ERROR(measure(device, choice, promptCase(named.name, named.spec, tokens), *report));
     }
   return report->content();
 }

@@ -55,7 +55,7 @@ public:
   Result<SplitSweep> run() {
     const std::vector<int64_t> counts(static_cast<size_t>(point.batch), 1);
     Spec whole = point.spec;
-    whole.op = Operator::kNsa;
+    whole.op = withoutCache(whole.op);
     whole.layout = Layout::kDense;
     tools::OperatorInputs history = tools::drawInputs(whole, {counts, counts}, 1);
     shareKeys(history);

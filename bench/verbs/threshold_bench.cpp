@@ -141,7 +141,7 @@ private:
     Spec own = spec;
     own.op = leg.op;
     made->inputs = tools::drawInputs(own, {{tokens}, {tokens}}, 1);
-    if (leg.op == Operator::kSel)
+    if (definitionOf(leg.op).keys == MetKeys::kListed)
       listAllBlocks(own, made->inputs);
     NSA_ASSIGN_OR_RETURN(made->job, tools::DeviceOperator::upload(device.accelerator(), made->inputs, {}));
     NSA_ASSIGN_OR_RETURN(nsa_engine * engine, engineFor(leg.variant));
@@ -223,7 +223,7 @@ private:
       for (const int64_t batch : choice.decodeBatches)
         for (const int64_t tokens : choice.decodeTokens) {
           SplitPoint point{named.spec, batch, tokens};
-          point.spec.op = Operator::kDecode;
+          point.spec.op = withCache(named.spec.op);
           point.spec.layout = Layout::kDense;
           choice.lengths.say("decode.splits at batch " + std::to_string(batch),
                              promptCase(named.name, point.spec, tokens));

@@ -16,7 +16,7 @@ namespace nsa {
 
 struct CompilerRequest {
   const Target *target = nullptr;
-  Operator op = Operator::kWindow;
+  Operator op{};
   DType dtype = DType::kBf16; // fixed["dtype"]
   std::map<std::string, std::string> fixed;
   std::string templateName; // "": any template that serves the operator

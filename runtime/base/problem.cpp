@@ -180,6 +180,33 @@ Status notIo(const char *name, DType dtype, DType io, const char *reason) {
 
 } // namespace
 
+int64_t Spec::keysMet(int64_t tokens) const {
+  switch (definitionOf(op).keys) {
+  case MetKeys::kNone:
+    return 0;
+  case MetKeys::kAll:
+    return tokens;
+  case MetKeys::kWindow:
+    return std::min<int64_t>(tokens, window);
+  case MetKeys::kBlocks:
+    return compressedBlocks(tokens);
+  case MetKeys::kListed: {
+    const int64_t earlier = tokens < 1 ? 0 : (tokens - 1) / selBlock;
+    return tokens - (earlier - std::min<int64_t>(earlier, selCount - 1)) * selBlock;
+  }
+  }
+  return 0;
+}
+
+double Spec::phiProducts() const {
+  const auto ofRow = [this](double dim) {
+    return cmpKind == CmpKind::kLinear ? cmpBlock * dim * dim
+           : cmpKind == CmpKind::kMlp  ? (double(cmpBlock) + 1) * dim * mlpHidden
+                                       : 0;
+  };
+  return ofRow(qkDim) + ofRow(vDim);
+}
+
 Status Spec::validate() const {
   if (static_cast<size_t>(op) >= operatorTable().size())
     return Status::invalid("op", std::to_string(static_cast<int>(op)), operatorsRule());

@@ -97,6 +97,11 @@ struct Spec {
     // compression for an operator that does not read them.
     return cmpStride < 1 || tokens < cmpBlock ? 0 : (tokens - cmpBlock) / cmpStride + 1;
   }
+  // Returns how many keys the last one of `tokens` tokens meets as a query of the operator. A list of blocks is taken
+  // to have the query's own block and as many whole ones as it may.
+  int64_t keysMet(int64_t tokens) const;
+  // Returns how many multiplications with phi's weights make one compressed key and its value.
+  double phiProducts() const;
   // Checks every rule of docs/specification.md 1 that concerns the operator. The error of `validate` names field, value
   // and rule.
   Status validate() const;

@@ -91,7 +91,7 @@ void nsa_spec_init(nsa_spec *spec) noexcept {
   if (!spec)
     return;
   Spec defaults;
-  defaults.op = Operator::kDense; // which is zero
+  defaults.op = Operator{}; // zero, as all of the struct
   static_assert(sizeof *spec == 128, "the spec may lie in a host with any nsa.h, and its size need not be set");
   *spec = convert(defaults);
 }

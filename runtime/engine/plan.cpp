@@ -73,10 +73,10 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
   auto *memory = static_cast<std::byte *>(workspace);
   auto launch = [&](const void *word) -> Status {
     if (!comparison)
-      return PipelineRun{rules, core->kernels, core->routes, layout, call, memory, word, stream, trace}.run();
+      return PipelineRun{rules, core->launches, core->routes, layout, call, memory, word, stream, trace}.run();
     Comparison found(engine->device(), rules, layout, *comparison->definitions, memory);
-    const PipelineRun comparing{rules, core->kernels, core->routes, layout,  call,  memory,
-                                word,  stream,        trace,        nullptr, &found};
+    const PipelineRun comparing{rules, core->launches, core->routes, layout,  call,  memory,
+                                word,  stream,         trace,        nullptr, &found};
     NSA_RETURN_IF_ERROR(comparing.run());
     std::string report = found.report();
     std::lock_guard lock(comparison->mutex);

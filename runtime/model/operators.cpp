@@ -136,6 +136,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .fields = kAttentionFields,
      .constants = kTokensConstants | kRowsConstant,
      .tuning = kAlone,
+     .keys = MetKeys::kAll,
      .definingTemplate = "attention",
      .operands = kAttention},
     {.op = Operator::kWindow,
@@ -144,6 +145,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .fields = kAttentionFields | kWindowField,
      .constants = kTokensConstants | kRowsConstant,
      .tuning = kAlone,
+     .keys = MetKeys::kWindow,
      .definingTemplate = "attention",
      .operands = kAttention},
     {.op = Operator::kCompress,
@@ -160,6 +162,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .fields = kAttentionFields | kCmpGeometry,
      .constants = kTokensConstants | kRowsConstant,
      .tuning = kAlone,
+     .keys = MetKeys::kBlocks,
      .definingTemplate = "attention",
      .operands = kCmpOperands},
     {.op = Operator::kSelect,
@@ -168,6 +171,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .fields = kHeads | kQk | kCmpGeometry | kSelGeometry | kForced,
      .constants = kTokensConstants,
      .tuning = kAlone,
+     .keys = MetKeys::kBlocks,
      .operands = kSelectOperands},
     {.op = Operator::kSel,
      .name = "sel",
@@ -175,6 +179,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .fields = kAttentionFields | kSelGeometry,
      .constants = kTokensConstants,
      .tuning = kAlone,
+     .keys = MetKeys::kListed,
      .operands = kSelOperands},
     {.op = Operator::kCombine,
      .name = "combine",
@@ -190,6 +195,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .fields = kForwardFields,
      .tuning = kNone,
      .isWhole = true,
+     .counterpart = Operator::kDecode,
      .operands = kNsaOperands},
     {.op = Operator::kDecode,
      .name = "decode",
@@ -198,6 +204,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .tuning = kNone,
      .isWhole = true,
      .hasCache = true,
+     .counterpart = Operator::kNsa,
      .operands = kDecodeOperands},
     {.op = Operator::kRotate,
      .name = "rotate",
@@ -280,6 +287,8 @@ constexpr bool isConsistent(size_t index) {
   return def.op == static_cast<Operator>(index) &&
          def.abi == (isPublic ? static_cast<int>(index) : OperatorDef::kInternal) &&
          isPublic == !def.operands.empty() && def.hasCache == writesState &&
+         (def.counterpart != def.op) == def.isWhole &&
+         kOperatorTable[static_cast<size_t>(def.counterpart)].counterpart == def.op &&
          std::ranges::count(kOperatorTable, def.name, &OperatorDef::name) == 1;
 }
 static_assert([] {
@@ -302,6 +311,16 @@ const OperatorDef *findOperator(std::string_view name) {
 
 const OperatorDef *findPublicOperator(int abi) {
   return abi >= 0 && abi < static_cast<int>(kPublicCount) ? &kOperatorTable[abi] : nullptr;
+}
+
+const Operand *OperatorDef::operandOf(View view) const {
+  const auto found = std::ranges::find(operands, view, &Operand::view);
+  return found == operands.end() ? nullptr : &*found;
+}
+
+const Operand *OperatorDef::operandOf(TensorName tensor) const {
+  const auto found = std::ranges::find(operands, tensor, &Operand::name);
+  return found == operands.end() ? nullptr : &*found;
 }
 
 std::string namesOf(std::span<const OperatorDef> operators) {

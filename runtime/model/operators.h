@@ -68,6 +68,15 @@ enum KernelConstant : uint32_t {
   kSlotsConstant = 32,   // slots: the partial results of a query
 };
 
+// Which keys a query of an operator meets.
+enum class MetKeys : uint8_t {
+  kNone,
+  kAll,    // the keys up to its position
+  kWindow, // the last of them, as many as the field `window` says
+  kBlocks, // the compressed blocks that end at its position or before
+  kListed, // the keys in the blocks of its list, up to its position
+};
+
 struct Operand {
   enum class Role : uint8_t { kIn, kOptionalIn, kOut, kOptionalOut, kInOut };
   TensorName name;
@@ -100,10 +109,13 @@ struct OperatorDef {
   ElementRule element = ElementRule::kOfSpec;
   Lengths lengths = Lengths::kQueriesAndKeys;
   Tuning tuning;
+  MetKeys keys = MetKeys::kNone;
   // True: one kernel serves all numbers of heads and all lengths, so that a problem has no bucket of them.
   bool servesAllLengths = false;
   bool isWhole = false;  // launches the kernels of other operators, and has no kernel of its own
   bool hasCache = false; // fills a cache, and attends what is in it
+  // The same computation with a cache, or without: set for the operators that launch the kernels of others.
+  Operator counterpart = op;
   // The tile program that defines the operator, if other templates implement it too. The option force_variant chooses
   // one of the templates.
   std::string_view definingTemplate{};
@@ -111,6 +123,12 @@ struct OperatorDef {
 
   constexpr bool isPublic() const { return abi != kInternal; }
   constexpr bool hasQueries() const { return lengths == Lengths::kQueries || lengths == Lengths::kQueriesAndKeys; }
+  // True: a query's result is the mean of its keys' values, weighted by their scores.
+  constexpr bool isAttention() const { return keys != MetKeys::kNone && (fields & kV); }
+  constexpr bool isForward() const { return isWhole && !hasCache; } // the forward pass over tensors
+  // Returns the operand that the kernel of an operator takes as `view`, or null if there is none.
+  const Operand *operandOf(View view) const;
+  const Operand *operandOf(TensorName name) const;
   constexpr bool hasKeys() const { return lengths == Lengths::kKeys || lengths == Lengths::kQueriesAndKeys; }
 };
 
@@ -129,6 +147,9 @@ inline std::string_view operatorName(Operator op) { return definitionOf(op).name
 inline uint32_t fieldsOf(Operator op) { return definitionOf(op).fields; }
 // Returns whether the operator is nsa or decode, which launch the kernels of other operators.
 inline bool isWhole(Operator op) { return definitionOf(op).isWhole; }
+// Returns the operator that computes the same as `op`, which must be nsa or decode, over a cache or without one.
+inline Operator withCache(Operator op) { return definitionOf(op).hasCache ? op : definitionOf(op).counterpart; }
+inline Operator withoutCache(Operator op) { return definitionOf(op).hasCache ? definitionOf(op).counterpart : op; }
 // Returns whether a kernel of this operator has several candidates, which tuning can compare.
 inline bool isTuned(Operator op) { return definitionOf(op).tuning != OperatorDef::Tuning::kNone; }
 // Returns isTuned(Operator) for the operator whose name is `op`, as a stored kernel's manifest names it. An unknown

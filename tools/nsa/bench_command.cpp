@@ -36,15 +36,7 @@ struct BenchFlags {
 };
 
 // The paper's heads, where no file names others, or those that kernels are mostly measured on.
-bench::NamedSpec usualSpec(int32_t qkDim) {
-  bench::NamedSpec named{"nsa" + std::to_string(qkDim), {}};
-  named.spec.op = Operator::kNsa;
-  named.spec.queryHeads = 64;
-  named.spec.kvHeads = 4;
-  named.spec.qkDim = qkDim;
-  named.spec.vDim = 128;
-  return named;
-}
+bench::NamedSpec usualSpec(int32_t qkDim) { return {"nsa" + std::to_string(qkDim), bench::usualForward(qkDim)}; }
 
 Status chooseSpecs(BenchFlags &flags) {
   Result<std::vector<bench::NamedSpec>> specs = readSpecs(Operator::kNsa, flags.configs);
@@ -111,12 +103,20 @@ Result<nlohmann::ordered_json> prefill(bench::BenchDevice &device, const BenchFl
   return bench::benchPrefill(device, flags.choice, peers.get());
 }
 
+// The choice of `flags`, with `op` as the operator of each spec.
+bench::LengthChoice choiceOf(Operator op, const BenchFlags &flags) {
+  bench::LengthChoice choice = flags.choice;
+  for (bench::NamedSpec &named : choice.specs)
+    named.spec.op = op;
+  return choice;
+}
+
 Result<nlohmann::ordered_json> selection(bench::BenchDevice &device, const BenchFlags &flags) {
-  return bench::benchSelection(device, flags.choice);
+  return bench::benchSelection(device, choiceOf(Operator::kSelect, flags));
 }
 
 Result<nlohmann::ordered_json> compress(bench::BenchDevice &device, const BenchFlags &flags) {
-  return bench::benchCompress(device, flags.choice);
+  return bench::benchCompress(device, choiceOf(Operator::kCompress, flags));
 }
 
 Result<nlohmann::ordered_json> thresholds(bench::BenchDevice &device, const BenchFlags &flags) {
@@ -180,13 +180,13 @@ void addSearch(CLI::App &bench, Action &action) {
   flags->operators = {Operator::kSel, Operator::kWindow, Operator::kDense};
   CLI::App *command = addMeasuring(bench, action, flags, "search",
                                    "How near the tuner's winners come to those of an exhaustive search", search);
-  static const std::vector<std::pair<std::string, Operator>> kOperators = {
-      {"compress", Operator::kCompress}, {"cmp", Operator::kCmp},       {"select", Operator::kSelect},
-      {"sel", Operator::kSel},           {"window", Operator::kWindow}, {"dense", Operator::kDense},
-      {"combine", Operator::kCombine}};
+  std::vector<std::pair<std::string, Operator>> tuned;
+  for (const OperatorDef &def : publicOperators())
+    if (isTuned(def.op))
+      tuned.emplace_back(def.name, def.op);
   command->add_option("--ops", flags->operators, "Operators, separated by commas (default: sel,window,dense)")
       ->delimiter(',')
-      ->transform(namedValue(kOperators))
+      ->transform(namedValue(tuned))
       ->type_name("LIST");
   command
       ->add_option("--exhaustive-budget", flags->exhaustiveSeconds,

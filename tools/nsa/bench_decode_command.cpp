@@ -25,7 +25,7 @@ Status run(DecodeFlags &flags) {
   if (flags.configs.empty()) {
     choice.specs = {{"seed", flags.shape}};
   } else {
-    Result<std::vector<bench::NamedSpec>> specs = readSpecs(Operator::kDecode, flags.configs);
+    Result<std::vector<bench::NamedSpec>> specs = readSpecs(flags.shape.op, flags.configs);
     if (!specs)
       return specs.status();
     choice.specs = std::move(*specs);
@@ -58,10 +58,11 @@ Status run(DecodeFlags &flags) {
 // One shape on the command line, by nsa-vibe's names; the defaults are the same as in its bench.
 void addShape(CLI::App &command, DecodeFlags &flags) {
   Spec &shape = flags.shape;
-  shape.op = Operator::kDecode;
+  shape = bench::usualForward(32);
+  shape.op = withCache(shape.op);
   shape.queryHeads = 8;
   shape.kvHeads = 2;
-  shape.qkDim = shape.vDim = 32;
+  shape.vDim = shape.qkDim;
   const struct {
     const char *name;
     int32_t *field;

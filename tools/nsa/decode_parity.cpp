@@ -29,7 +29,7 @@ public:
     Result<DecodeRun> decode =
         DecodeRun::open(accelerator, history,
                         {.room = longest, .mostNew = chunk, .pageSize = pageSize, .layout = spec.layout, .seed = 1},
-                        allOutputs(Operator::kDecode));
+                        allOutputs(withCache(spec.op)));
     if (!decode)
       return decode.status();
     NSA_RETURN_IF_ERROR(feedPrompt(*decode, chunk));
@@ -112,7 +112,7 @@ Status checkDecodable(const OperatorInputs &inputs, int64_t tokens) {
   const auto invalid = [&](std::string rule) {
     return Status::invalid("--decode-last", std::to_string(tokens), std::move(rule));
   };
-  if (inputs.spec.op != Operator::kNsa)
+  if (!definitionOf(inputs.spec.op).isForward())
     return invalid("is of --op nsa only");
   for (const Sequence &sequence : sequencesOf(inputs)) {
     if (sequence.queries != sequence.keys)

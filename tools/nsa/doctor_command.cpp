@@ -44,7 +44,6 @@ Finding broken(std::string subject, const Status &status) {
 // Small, and in the shape of a real job: grouped heads, a window shorter than the sequence.
 OperatorInputs sampleInputs() {
   Spec spec;
-  spec.op = Operator::kWindow;
   spec.dtype = DType::kBf16;
   spec.queryHeads = 4;
   spec.kvHeads = 1;

@@ -1,4 +1,5 @@
 // `nsa dump-selection`: which tokens each query's groups chose, one JSON line per query, from a run over a file.
+#include "runtime/base/signature.h"
 #include "tools/nsa/command/command.h"
 #include "tools/nsa/command/named_value.h"
 #include "tools/nsa/device_run.h"
@@ -13,7 +14,7 @@ namespace nsa::tools {
 namespace {
 
 struct DumpFlags {
-  Operator op = Operator::kNsa;
+  Operator op{};
   std::string configPath, inputPath, outputPath;
   EngineFlags engine;
 };
@@ -89,7 +90,7 @@ Status dump(const DumpFlags &flags) {
   if (!file)
     return file.status();
   OperatorInputs &inputs = file->inputs;
-  if (!inputs.spec.hasBranch(kBranchSel) && flags.op == Operator::kNsa)
+  if (!takes(inputs.spec, TensorName::kBlockList))
     return Status::invalid("branches", "without sel", "must name sel: nothing is selected otherwise");
   std::optional<OutputFile> output; // made before the work, so that a path that cannot be written costs nothing
   if (!flags.outputPath.empty()) {
@@ -121,9 +122,13 @@ void addDumpSelectionCommand(CLI::App &app, Action &action) {
       app.add_subcommand("dump-selection", "Run select or nsa over a file and write what each query chose");
   command->footer("One JSON line for each query, with ranges of tokens: {\"t\": position, \"ranges\": [[[begin, end], "
                   "...] per group]}");
+  std::vector<std::pair<std::string, Operator>> selecting;
+  for (const OperatorDef &def : publicOperators())
+    if (const Operand *lists = def.operandOf(TensorName::kBlockList); lists && !lists->isRead() && !def.hasCache)
+      selecting.emplace_back(def.name, def.op);
   command->add_option("--op", flags->op, "The operator: select or nsa")
       ->required()
-      ->transform(namedValue<Operator>({{"nsa", Operator::kNsa}, {"select", Operator::kSelect}}))
+      ->transform(namedValue(selecting))
       ->type_name("OP");
   addInputFiles(*command, flags->configPath, flags->inputPath);
   command->add_option("-o,--output", flags->outputPath, "Write there instead of to stdout")->type_name("FILE");

@@ -13,7 +13,7 @@ namespace nsa::tools {
 namespace {
 
 struct GenerateFlags {
-  Operator op = Operator::kNsa;
+  Operator op{};
   std::string configPath, outputPath;
   LengthFlags lengths;
   StructureChoice choice;

@@ -13,7 +13,7 @@ namespace nsa::tools {
 namespace {
 
 struct RunFlags {
-  Operator op = Operator::kWindow;
+  Operator op{};
   std::string configPath, inputPath, outputPath;
   EngineFlags engine;
   bool allOutputs = false;
@@ -27,7 +27,7 @@ struct RunFlags {
 std::set<TensorName> outputsToWrite(const OperatorInputs &inputs, bool all) {
   const Operator op = inputs.spec.op;
   std::set<TensorName> names = all ? allOutputs(op) : requiredOutputs(op);
-  if (op == Operator::kDecode)
+  if (definitionOf(op).hasCache)
     names.insert(TensorName::kReads);
   for (const auto &[name, tensor] : inputs.tensors)
     if (isUpdated(name))

@@ -18,7 +18,7 @@ std::string inputsText(const OperatorInputs &inputs) {
     text += ", blocks of " + std::to_string(spec.cmpBlock) + " each " + std::to_string(spec.cmpStride);
   if (fields & kSelGeometry)
     text += ", " + std::to_string(spec.selCount) + " selected of " + std::to_string(spec.selBlock);
-  if (spec.pageSize > 0 && spec.op == Operator::kDecode)
+  if (spec.pageSize > 0 && (fields & kPages))
     text += ", pages of " + std::to_string(spec.pageSize);
   if (fields & kWindowField)
     text += ", window " + std::to_string(spec.window);

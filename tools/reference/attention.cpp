@@ -23,26 +23,26 @@ std::vector<KeyRange> allowedKeys(const Attention &a, const Sequence &sequence, 
     if (begin < end)
       ranges.push_back({begin, end});
   };
-  switch (a.spec.op) {
-  case Operator::kDense:
+  switch (definitionOf(a.spec.op).keys) {
+  case MetKeys::kAll:
     add(0, position + 1);
     break;
-  case Operator::kWindow:
+  case MetKeys::kWindow:
     add(std::max<int64_t>(0, position - a.spec.window + 1), position + 1);
     break;
-  case Operator::kCmp:
+  case MetKeys::kBlocks:
     // A block is visible iff its last token is: the visible blocks are the compressed blocks of the first position + 1
     // tokens.
     add(0, a.spec.compressedBlocks(position + 1));
     break;
-  case Operator::kSel: {
+  case MetKeys::kListed: {
     const std::span<const int32_t> list = a.blockLists.at(sequence.firstRow + query, kvHead);
     for (const int64_t block : std::set<int64_t>(list.begin(), list.end()))
       if (block >= 0)
         add(block * a.spec.selBlock, std::min((block + 1) * a.spec.selBlock, position + 1));
     break;
   }
-  default:
+  case MetKeys::kNone:
     assert(false && "not an attention operator");
   }
   return ranges;
@@ -70,7 +70,7 @@ struct KeyValues {
 };
 
 KeyValues readKeyValues(const Attention &a, const Sequence &sequence, int64_t kvHead) {
-  const bool compressed = a.spec.op == Operator::kCmp;
+  const bool compressed = definitionOf(a.spec.op).keys == MetKeys::kBlocks;
   const int64_t keys = compressed ? a.spec.compressedBlocks(sequence.keys) : sequence.keys;
   const int64_t begin = compressed ? sequence.blockBegin : sequence.keyBegin;
   // How many more ranges begin at a key than ended before it; summed up, how many ranges hold it.

@@ -31,7 +31,7 @@ std::vector<Token> listKeys(const Attention &attention) {
   for (size_t s = 0; s < attention.sequences.size(); ++s) {
     const Sequence &sequence = attention.sequences[s];
     const int64_t number = static_cast<int64_t>(s);
-    if (attention.spec.op == Operator::kCmp) {
+    if (definitionOf(attention.spec.op).keys == MetKeys::kBlocks) {
       int64_t end = attention.spec.cmpBlock; // of block c
       for (int64_t c = 0; end <= sequence.keys; ++c, end += attention.spec.cmpStride)
         tokens.push_back({number, sequence.keyBatch, sequence.blockBegin + c, c, sequence.keys - end});
@@ -57,16 +57,16 @@ bool isInSelectedBlock(const Attention &attention, int64_t row, int64_t kvHead, 
 
 std::vector<std::vector<bool>> allowedPairs(const Attention &attention, int64_t kvHead) {
   const std::vector<Token> queries = listQueries(attention), keys = listKeys(attention);
+  const MetKeys met = definitionOf(attention.spec.op).keys;
   std::vector<std::vector<bool>> mask(queries.size(), std::vector<bool>(keys.size(), false));
   for (size_t i = 0; i < queries.size(); ++i) {
     for (size_t j = 0; j < keys.size(); ++j) {
       // The last query and the last key are the same token, so "how far back" counts from the end.
       const int64_t distance = keys[j].tokensAfter - queries[i].tokensAfter;
       mask[i][j] = queries[i].sequence == keys[j].sequence && distance >= 0;
-      if (attention.spec.op == Operator::kWindow && distance >= attention.spec.window)
+      if (met == MetKeys::kWindow && distance >= attention.spec.window)
         mask[i][j] = false;
-      if (attention.spec.op == Operator::kSel &&
-          !isInSelectedBlock(attention, static_cast<int64_t>(i), kvHead, keys[j].index))
+      if (met == MetKeys::kListed && !isInSelectedBlock(attention, static_cast<int64_t>(i), kvHead, keys[j].index))
         mask[i][j] = false;
     }
   }

@@ -30,12 +30,12 @@ int64_t rowBytes(const HostTensor &tensor, Layout layout) {
 
 Result<DecodeRun> DecodeRun::open(Accelerator &accelerator, const OperatorInputs &history, const CacheShape &shape,
                                   const std::set<TensorName> &wanted) {
-  assert(history.spec.op == Operator::kNsa);
+  assert(definitionOf(history.spec.op).isForward());
   DecodeRun run;
   run.accelerator = &accelerator;
   run.history = &history;
   run.decodeSpec = history.spec;
-  run.decodeSpec.op = Operator::kDecode;
+  run.decodeSpec.op = withCache(history.spec.op);
   run.decodeSpec.layout = shape.layout;
   run.decodeSpec.pageSize = shape.pageSize;
   run.batch = history.extents.batch;
@@ -58,7 +58,7 @@ Result<DecodeRun> DecodeRun::open(Accelerator &accelerator, const OperatorInputs
   }
   if (shape.layout == Layout::kPacked)
     NSA_RETURN_IF_ERROR(run.add(T::kCuSeqlensQ, DType::kI32, {run.batch + 1}, nullptr));
-  for (const Operand &operand : operandsOf(Operator::kDecode)) {
+  for (const Operand &operand : operandsOf(run.decodeSpec.op)) {
     const T name = operand.name;
     if (!operand.isWritten() || operand.isRead() || !takes(run.decodeSpec, name) ||
         (operand.isOptional() && !wanted.count(name)))
@@ -106,7 +106,7 @@ Status DecodeRun::addCache(const CacheShape &shape) {
     NSA_RETURN_IF_ERROR(pool(T::kKCache));
     NSA_RETURN_IF_ERROR(pool(T::kVCache));
   }
-  for (const Operand &operand : operandsOf(Operator::kDecode)) {
+  for (const Operand &operand : operandsOf(decodeSpec.op)) {
     const bool standsAlone = tensorRule(operand.name).lead != Lead::kCache || !shape.isShared;
     if (operand.role == Operand::Role::kInOut && takes(spec, operand.name) && standsAlone)
       NSA_RETURN_IF_ERROR(pool(operand.name));

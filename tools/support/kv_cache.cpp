@@ -55,7 +55,7 @@ public:
   CacheMaker(const OperatorInputs &history, int32_t pageSize, uint64_t seed)
       : history(history), sequences(sequencesOf(history)), seed(seed) {
     spec = history.spec;
-    spec.op = Operator::kDecode;
+    spec.op = withCache(spec.op);
     spec.pageSize = pageSize;
     for (const Sequence &sequence : sequences) {
       assert(sequence.queries <= sequence.keys);
@@ -67,7 +67,7 @@ public:
     settleExtents();
     takeNewTokens();
     addLengths();
-    for (const Operand &operand : operandsOf(Operator::kDecode))
+    for (const Operand &operand : operandsOf(spec.op))
       if (operand.role == Operand::Role::kInOut && takes(spec, operand.name))
         inputs.tensors[operand.name] = unwritten(spec.dtype, shapeOf(spec, operand.name, inputs.extents));
     std::vector<Sequence> old; // tokens of the history as what a call brings
@@ -220,7 +220,7 @@ void appendTokens(const Spec &spec, const NamedTensors &tokens, const Spec &toke
 }
 
 OperatorInputs cacheInputs(const OperatorInputs &history, int32_t pageSize, uint64_t seed) {
-  assert(history.spec.op == Operator::kNsa);
+  assert(definitionOf(history.spec.op).isForward());
   return CacheMaker(history, pageSize, seed).run();
 }
 

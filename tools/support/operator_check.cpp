@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
+#include <utility>
 
 namespace nsa::tools {
 namespace {
@@ -32,52 +34,7 @@ public:
       compared = reference::renumberRows(reference::singleRows(sequences, rows));
   }
 
-  OperatorCheck run() {
-    switch (spec.op) {
-    case Operator::kDense:
-    case Operator::kWindow:
-      checkAttention(T::kQ, T::kKWin, T::kK, T::kVWin, T::kV);
-      break;
-    case Operator::kCmp:
-      checkAttention(T::kQCmp, T::kKComp, T::kKComp, T::kVComp, T::kVComp);
-      break;
-    case Operator::kSel:
-      checkAttention(T::kQ, T::kKSel, T::kK, T::kVSel, T::kV);
-      break;
-    case Operator::kCompress:
-      checkCompression();
-      break;
-    case Operator::kSelect:
-      checkLists(in(T::kQCmp, T::kQ), in(T::kKComp, T::kKComp));
-      break;
-    case Operator::kCombine:
-      checkCombination();
-      break;
-    case Operator::kNsa:
-      checkForward();
-      break;
-    case Operator::kDecode:
-      checkDecode();
-      break;
-    case Operator::kRotate:
-    case Operator::kRotateBwd:
-      addRows(T::kOut, compared, spec.kvHeads, spec.qkDim,
-              reference::rotate({spec, in(T::kX, T::kX), in(T::kCos, T::kCos), in(T::kSin, T::kSin), compared}));
-      break;
-    case Operator::kSequences:
-    case Operator::kCacheSequences:
-    case Operator::kAppend:
-    case Operator::kSplitCmp:
-    case Operator::kSplitSelWin:
-    case Operator::kScores:
-    case Operator::kRank:
-    case Operator::kChoose:
-    case Operator::kAscend:
-    case Operator::kMerge:
-      assert(false && "has no tensors of its own");
-    }
-    return std::move(result);
-  }
+  OperatorCheck run();
 
 private:
   const HostTensor *output(T name) const {
@@ -91,6 +48,10 @@ private:
   TensorView in(T name, T otherwise) const {
     const HostTensor *tensor = inputs.find(name, otherwise);
     return tensor ? viewOf(spec, name, *tensor) : TensorView();
+  }
+  TensorView in(View view) const {
+    const Operand &operand = *definitionOf(spec.op).operandOf(view);
+    return in(operand.name, operand.otherwise);
   }
   void addRows(T name, std::span<const Sequence> rows, int64_t heads, int64_t columns, std::span<const double> expected,
                T lseName = T::kQ, std::span<const double> lse = {}) {
@@ -134,14 +95,14 @@ private:
         {.name = "block_list", .within = report.isRight(), .text = report.toString(), .error = {}, .lists = report});
   }
 
-  void checkAttention(T q, T k, T otherK, T v, T otherV) {
+  void checkAttention() {
     reference::Attention attention;
     attention.spec = spec;
-    attention.q = in(q, T::kQ);
-    attention.k = in(k, otherK);
-    attention.v = in(v, otherV);
+    attention.q = in(View::kQ);
+    attention.k = in(View::kK);
+    attention.v = in(View::kV);
     attention.sequences = compared;
-    if (spec.op == Operator::kSel)
+    if (definitionOf(spec.op).keys == MetKeys::kListed)
       attention.blockLists =
           reference::readBlockLists(compared, listView(spec, inputs[T::kBlockList]), spec.kvHeads, spec.selCount);
     const AttentionResult expected = reference::attend(attention);
@@ -168,6 +129,13 @@ private:
     addLists(
         reference::checkLists({spec, q, kComp, compared}, reference::readBlockLists(compared, listView(spec, *lists),
                                                                                     spec.kvHeads, spec.selCount)));
+  }
+
+  void checkSelection() { checkLists(in(View::kQ), in(View::kK)); }
+
+  void checkRotation() {
+    addRows(T::kOut, compared, spec.kvHeads, spec.qkDim,
+            reference::rotate({spec, in(T::kX, T::kX), in(T::kCos, T::kCos), in(T::kSin, T::kSin), compared}));
   }
 
   void checkCombination() {
@@ -244,6 +212,22 @@ private:
   OperatorCheck result;
 };
 
+OperatorCheck Checker::run() {
+  // The check of each public operator.
+  constexpr std::pair<Operator, void (Checker::*)()> kChecks[] = {
+      {Operator::kDense, &Checker::checkAttention},      {Operator::kWindow, &Checker::checkAttention},
+      {Operator::kCompress, &Checker::checkCompression}, {Operator::kCmp, &Checker::checkAttention},
+      {Operator::kSelect, &Checker::checkSelection},     {Operator::kSel, &Checker::checkAttention},
+      {Operator::kCombine, &Checker::checkCombination},  {Operator::kNsa, &Checker::checkForward},
+      {Operator::kDecode, &Checker::checkDecode},        {Operator::kRotate, &Checker::checkRotation},
+      {Operator::kRotateBwd, &Checker::checkRotation},
+  };
+  const auto *check = std::ranges::find(kChecks, spec.op, &std::pair<Operator, void (Checker::*)()>::first);
+  assert(check != std::end(kChecks) && "has no tensors of its own");
+  (this->*check->second)();
+  return std::move(result);
+}
+
 } // namespace
 
 bool OperatorCheck::within() const {
@@ -298,7 +282,7 @@ BlockListView listView(const Spec &spec, const HostTensor &tensor) {
 }
 
 std::vector<Sequence> sequencesOf(const OperatorInputs &inputs) {
-  if (inputs.spec.op == Operator::kDecode)
+  if (definitionOf(inputs.spec.op).hasCache)
     return sequencesInCache(inputs);
   if (inputs.spec.layout == Layout::kDense)
     return reference::denseSequences(inputs.extents.batch, inputs.extents.timeQ, inputs.extents.timeK);

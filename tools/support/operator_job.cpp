@@ -180,7 +180,7 @@ OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths) {
 }
 
 OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed) {
-  assert(spec.op != Operator::kDecode && "begins with a history");
+  assert(!definitionOf(spec.op).hasCache && "begins with a history");
   std::mt19937_64 random(seed);
   OperatorInputs inputs = layOut(spec, lengths);
   std::normal_distribution<float> normal;
@@ -211,7 +211,7 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
       inputs.tensors[name] = drawTensor(spec.dtype, std::move(shape), [&] { return scale * normal(random); });
     }
   }
-  if (spec.op == Operator::kCmp || spec.op == Operator::kSelect) {
+  if (definitionOf(spec.op).keys == MetKeys::kBlocks) {
     inputs.tensors[TensorName::kQCmp] =
         drawTensor(spec.dtype, shapeOf(spec, TensorName::kQCmp, inputs.extents), [&] { return normal(random); });
   }

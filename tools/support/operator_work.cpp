@@ -47,67 +47,38 @@ int64_t listedPairs(const OperatorInputs &inputs) {
 
 // Pairs of one operator, or of a branch of nsa by the name of its operator.
 int64_t pairsOf(Operator op, const OperatorInputs &inputs) {
-  const Spec &spec = inputs.spec;
-  const int64_t heads = spec.queryHeads;
-  switch (op) {
-  case Operator::kDense:
-    return heads * sumOverQueries(inputs, [](int64_t position) { return position + 1; });
-  case Operator::kWindow:
-    return heads *
-           sumOverQueries(inputs, [&](int64_t position) { return std::min<int64_t>(position + 1, spec.window); });
-  case Operator::kCmp:
-  case Operator::kSelect:
-    return heads * sumOverQueries(inputs, [&](int64_t position) { return spec.compressedBlocks(position + 1); });
-  case Operator::kSel:
-    if (inputs.tensors.contains(TensorName::kBlockList))
-      return listedPairs(inputs);
-    // A list of nsa has the own block, up to the query, and whole ones else.
-    return heads * sumOverQueries(inputs, [&](int64_t position) {
-             const int64_t own = position / spec.selBlock;
-             return std::min<int64_t>(spec.selCount - 1, own) * spec.selBlock + position % spec.selBlock + 1;
-           });
-  default:
-    return 0;
-  }
+  if (definitionOf(op).keys == MetKeys::kListed && inputs.tensors.contains(TensorName::kBlockList))
+    return listedPairs(inputs);
+  Spec spec = inputs.spec;
+  spec.op = op;
+  return spec.queryHeads * sumOverQueries(inputs, [&](int64_t position) { return spec.keysMet(position + 1); });
 }
 
-// Multiplications of one row of D elements with phi's weights, over all of its block's tokens.
-double phiProducts(const Spec &spec, int64_t dim) {
-  switch (spec.cmpKind) {
-  case CmpKind::kMean:
-    return 0;
-  case CmpKind::kLinear:
-    return double(spec.cmpBlock) * double(dim) * double(dim);
-  case CmpKind::kMlp:
-    return (double(spec.cmpBlock) + 1) * double(dim) * spec.mlpHidden;
-  }
-  return 0;
+bool choosesBlocks(const OperatorDef &def) {
+  const Operand *lists = def.operandOf(TensorName::kBlockList);
+  return lists && !lists->isRead();
 }
 
 double flopsOf(Operator op, const OperatorInputs &inputs) {
-  const Spec &spec = inputs.spec;
-  switch (op) {
-  case Operator::kDense:
-  case Operator::kWindow:
-  case Operator::kCmp:
-  case Operator::kSel:
-    return 2.0 * static_cast<double>(pairsOf(op, inputs)) * (spec.qkDim + spec.vDim);
-  case Operator::kSelect: {
-    // A query that attends all of its blocks needs no score.
-    const int64_t scores = sumOverQueries(inputs, [&](int64_t position) {
-      return leavesBlocksOut(spec, position) ? spec.compressedBlocks(position + 1) : 0;
-    });
-    return 2.0 * static_cast<double>(scores) * spec.queryHeads * spec.qkDim;
-  }
-  case Operator::kCompress: {
+  const OperatorDef &def = definitionOf(op);
+  Spec spec = inputs.spec;
+  spec.op = op;
+  if (def.isWhole)
+    return 0;
+  if (def.fields & kPhi) {
     double blocks = 0;
     for (const Sequence &sequence : sequencesOf(inputs))
       blocks += static_cast<double>(spec.compressedBlocks(sequence.keys));
-    return 2.0 * blocks * spec.kvHeads * (phiProducts(spec, spec.qkDim) + phiProducts(spec, spec.vDim));
+    return 2.0 * blocks * spec.kvHeads * spec.phiProducts();
   }
-  default:
+  if (def.isAttention())
+    return 2.0 * static_cast<double>(pairsOf(op, inputs)) * (spec.qkDim + spec.vDim);
+  if (def.keys == MetKeys::kNone)
     return 0;
-  }
+  // A query that attends all of its blocks needs no score.
+  const int64_t scores = sumOverQueries(
+      inputs, [&](int64_t position) { return leavesBlocksOut(spec, position) ? spec.keysMet(position + 1) : 0; });
+  return 2.0 * static_cast<double>(scores) * spec.queryHeads * spec.qkDim;
 }
 
 // Optional results are not counted, but for what another part of nsa needs.
@@ -119,7 +90,7 @@ double bytesOf(Operator op, const OperatorInputs &inputs) {
     if (operand.role == Operand::Role::kOptionalOut || !takes(spec, operand.name))
       continue;
     // Where every query attends all of its blocks, lists follow from their numbers.
-    if (op == Operator::kSelect && !operand.isWritten() && selectingQueries(inputs) == 0)
+    if (choosesBlocks(definitionOf(op)) && !operand.isWritten() && selectingQueries(inputs) == 0)
       continue;
     if (tensorRule(operand.name).lead == Lead::kPositions && !inputs.tensors.contains(operand.name))
       continue;

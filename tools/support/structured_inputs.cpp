@@ -214,10 +214,10 @@ Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLeng
       return Status::invalid("cmp_kind", std::string(cmpKindName(spec.cmpKind)),
                              "must be mean for the structure " + name);
   }
-  const bool decodes = spec.op == Operator::kDecode;
+  const bool decodes = definitionOf(spec.op).hasCache;
   Spec drawn = spec;
   if (decodes)
-    drawn.op = Operator::kNsa;
+    drawn.op = withoutCache(spec.op);
   OperatorInputs inputs = drawInputs(drawn, lengths, seed);
   if (choice.structure != Structure::kRandom)
     StructuredDraw(inputs, choice, seed + 1).run();

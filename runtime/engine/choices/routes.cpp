@@ -7,6 +7,12 @@
 
 namespace nsa {
 
+namespace {
+
+constexpr Operator kSplitsOperator = Operator::kSplitSelWin;
+
+} // namespace
+
 std::string attentionRoute(Operator op) { return std::string(operatorName(op)) + ".attention_from"; }
 
 bool isAsMeasured(const Spec &spec, const Maxima &maxima) {
@@ -31,10 +37,12 @@ std::string splitsRoute(const Spec &spec, const Maxima &maxima) {
          " seqlen_q=" + std::to_string(bucketOf(maxima.seqlenQ));
 }
 
+bool hasSplitsRoute(Operator op) { return op == kSplitsOperator; }
+
 std::string splitsFamily(const Spec &spec) {
   // The kernel of most of the work has most of the fields; the compressed branch and what is on have the rest.
   Spec attending = spec;
-  attending.op = Operator::kSplitSelWin;
+  attending.op = kSplitsOperator;
   attending.layout = Layout::kPacked;
   attending.keySplits = 0;
   return routeFamily(attending) + " branches=" + std::to_string(spec.branches) +
@@ -48,7 +56,7 @@ std::string routeFamily(const Spec &spec) {
   Problem problem = Problem::make(spec, {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = 1});
   problem.drop(ProblemField::kManyQueries);
   std::string text = problem.kernelText() + " kv_heads=" + std::to_string(spec.kvHeads);
-  if (spec.op == Operator::kWindow)
+  if (definitionOf(spec.op).keys == MetKeys::kWindow)
     text += " window=" + std::to_string(spec.window);
   return text;
 }

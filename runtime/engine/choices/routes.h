@@ -45,6 +45,9 @@ bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima)
 // fewer programs than the threshold says. The threshold kNever means that no measured number of programs was faster
 // than the number that the rule of docs/operators.md gives.
 std::string splitsRoute(const Spec &spec, const Maxima &maxima);
+// Returns whether a threshold of splitsRoute is measured together with the kernels of this operator, which do most of
+// the work in a step of decode.
+bool hasSplitsRoute(Operator op);
 // Returns a text that is the same for all problems to which one threshold of splitsRoute applies.
 std::string splitsFamily(const Spec &spec);
 

@@ -191,6 +191,7 @@ constexpr GraphNode selNode(Change change, std::span<const Binding> bindings) {
           .change = change,
           .output = kBranchSel,
           .shortcut = kSelIsDense,
+          .shortcutOp = Operator::kDense,
           .isChunked = true,
           .bindings = bindings};
 }
@@ -201,6 +202,7 @@ constexpr GraphNode winNode(Change change, std::span<const Binding> bindings) {
           .change = change,
           .output = kBranchWin,
           .shortcut = kWinIsDense,
+          .shortcutOp = Operator::kDense,
           .isChunked = true,
           .bindings = bindings};
 }

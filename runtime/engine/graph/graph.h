@@ -132,7 +132,8 @@ struct GraphNode {
   bool (*isNeeded)(const Spec &spec, const Maxima &maxima) = nullptr;
   void (*change)(Spec &step, const Spec &whole) = nullptr; // how the spec of the step differs from the operator's
   int32_t output = 0;                                      // the branches whose outputs the kernel computes
-  uint8_t shortcut = 0;                                    // the Route by which the kernel is dense attention instead
+  uint8_t shortcut = 0;                                    // the Route by which `shortcutOp` runs instead
+  std::optional<Operator> shortcutOp{};
   bool writesCache = false;
   bool isChunked = false;  // launched for each chunk of queries; such nodes are the last ones of a graph
   bool sharesKeys = false; // several programs share the keys of a query

@@ -36,6 +36,14 @@ std::array<int64_t, kMaxCoordinates> stridesOf(Order order, const WorkspaceLayou
   return {};
 }
 
+// Returns whether the workspace has the buffer: a kernel of the plan makes it.
+bool hasBuffer(const Graph &graph, Buffer buffer, const Spec &spec, const Maxima &maxima) {
+  const auto found = std::ranges::find(graph.buffers, buffer, &GraphBuffer::buffer);
+  return found != graph.buffers.end() && std::ranges::any_of(graph.nodes, [&](const GraphNode &node) {
+           return node.role == found->maker && node.isIn(spec, maxima);
+         });
+}
+
 } // namespace
 
 uint8_t routesOf(const Spec &spec, const Maxima &maxima) {
@@ -56,14 +64,23 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
 
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes) {
   std::vector<Step> steps;
-  for (const GraphNode &node : graphOf(spec, maxima).nodes) {
+  const Graph &graph = graphOf(spec, maxima);
+  for (const GraphNode &node : graph.nodes) {
     if (!node.isIn(spec, maxima))
       continue;
     Step step{node.role, spec, maxima, &node, static_cast<uint8_t>(node.shortcut & routes)};
-    step.spec.op = step.route ? Operator::kDense : node.op.value_or(spec.op);
+    step.spec.op = (step.route ? node.shortcutOp : node.op).value_or(spec.op);
     if (node.change)
       node.change(step.spec, spec);
-    steps.push_back(step);
+    if (node.bindsOperands)
+      for (const Operand &operand : operandsOf(node.op.value_or(spec.op)))
+        step.arguments.push_back({operand.view, operand.name});
+    for (Binding binding : node.bindings) {
+      if (!hasBuffer(graph, binding.buffer, spec, maxima))
+        binding.buffer = Buffer::kNone;
+      step.arguments.push_back(binding);
+    }
+    steps.push_back(std::move(step));
   }
   return steps;
 }
@@ -81,17 +98,16 @@ KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table) {
 Status PipelineRun::run() const {
   if (trace)
     NSA_RETURN_IF_ERROR(trace->clock.mark(stream));
-  const Graph &graph = graphOf(rules.spec, rules.maxima);
   KernelCall base;
   base.scalars = call.scalars;
   base.grid = call.sizes;
   setScalar(base.scalars, Scalar::kLists, readsLists());
   if (layout.has(Buffer::kTable))
     base[View::kSequences] = viewOf(Buffer::kTable, Order::kRowColumn, 0);
-  const auto chunked = std::ranges::find(graph.nodes, true, &GraphNode::isChunked);
-  for (auto node = graph.nodes.begin(); node != chunked; ++node)
-    NSA_RETURN_IF_ERROR(launch(*node, base, 0));
-  if (chunked == graph.nodes.end())
+  const auto chunked = std::ranges::find_if(launches, [](const LaunchStep &step) { return step.node->isChunked; });
+  for (auto step = launches.begin(); step != chunked; ++step)
+    NSA_RETURN_IF_ERROR(launch(*step, base, 0));
+  if (chunked == launches.end())
     return Status::ok();
   for (int64_t first = 0; first < call.timeQ; first += layout.chunk) {
     const int64_t past = std::min(first + layout.chunk, call.timeQ);
@@ -100,39 +116,41 @@ Status PipelineRun::run() const {
     setScalar(chunk.scalars, Scalar::kQueryEnd, past);
     chunk.grid.maxSeqlenQ = std::min(base.grid.maxSeqlenQ, past - first);
     chunk.grid.maxTokensQ = (rules.spec.layout == Layout::kPacked ? 1 : base.grid.batch) * (past - first);
-    for (auto node = chunked; node != graph.nodes.end(); ++node)
-      NSA_RETURN_IF_ERROR(launch(*node, chunk, first));
+    for (auto step = chunked; step != launches.end(); ++step)
+      NSA_RETURN_IF_ERROR(launch(*step, chunk, first));
   }
   return Status::ok();
 }
 
-Status PipelineRun::launch(const GraphNode &node, const KernelCall &base, int64_t first) const {
-  if (!kernels[static_cast<size_t>(node.role)] || !isWanted(node))
+Status PipelineRun::launch(const LaunchStep &step, const KernelCall &base, int64_t first) const {
+  const GraphNode &node = *step.node;
+  if (!isWanted(node))
     return Status::ok();
   KernelCall kernelCall = base;
-  bind(node, first, kernelCall);
+  bind(step, first, kernelCall);
   if (node.prepare)
     node.prepare(kernelCall, rules.spec, layout);
   if (!node.sharesKeys)
-    return launch(node.role, kernelCall, node.role);
+    return launch(step, kernelCall, node.role);
   constexpr int32_t kSelWin = kBranchSel | kBranchWin;
   const int32_t branches = node.output == kSelWin ? node.output & rules.spec.branches : node.output;
   if (trace && branches == kSelWin) { // each by itself, so that each has a time
     bindShares(kBranchSel, kernelCall);
-    NSA_RETURN_IF_ERROR(launch(node.role, kernelCall, Role::kSel));
+    NSA_RETURN_IF_ERROR(launch(step, kernelCall, Role::kSel));
     bindShares(kBranchWin, kernelCall);
-    return launch(node.role, kernelCall, Role::kWin);
+    return launch(step, kernelCall, Role::kWin);
   }
   bindShares(branches, kernelCall);
-  return launch(node.role, kernelCall, node.role);
+  return launch(step, kernelCall, node.role);
 }
 
-Status PipelineRun::launch(Role role, const KernelCall &kernelCall, Role part) const {
+Status PipelineRun::launch(const LaunchStep &step, const KernelCall &kernelCall, Role part) const {
+  const Role role = step.node->role;
   if (tap)
     tap->launching(role, kernelCall);
-  NSA_RETURN_IF_ERROR(kernels[static_cast<size_t>(role)]->launch(kernelCall, statusWord, workspace, stream));
+  NSA_RETURN_IF_ERROR(step.kernel->launch(kernelCall, statusWord, workspace, stream));
   if (comparison)
-    NSA_RETURN_IF_ERROR(comparison->add(role, *kernels[static_cast<size_t>(role)], kernelCall, statusWord, stream));
+    NSA_RETURN_IF_ERROR(comparison->add(role, *step.kernel, kernelCall, statusWord, stream));
   if (!trace)
     return Status::ok();
   trace->launched.push_back(part);
@@ -162,19 +180,15 @@ bool PipelineRun::isWanted(const GraphNode &node) const {
   return true;
 }
 
-void PipelineRun::bind(const GraphNode &node, int64_t first, KernelCall &kernelCall) const {
-  if (node.bindsOperands)
-    for (const Operand &operand : operandsOf(node.op.value_or(rules.spec.op)))
-      kernelCall[operand.view] = call[operand.name];
+void PipelineRun::bind(const LaunchStep &step, int64_t first, KernelCall &kernelCall) const {
   const bool wantsReads = call[T::kReads].data != nullptr;
-  for (const Binding &binding : node.bindings) {
+  for (const Binding &binding : step.arguments) {
     if ((binding.branches && !rules.spec.hasBranch(binding.branches)) || (binding.ifReads && !wantsReads))
       continue;
     const ViewSlots *bound = binding.tensor == Binding::kNoTensor ? nullptr : &call[binding.tensor];
     if (bound && binding.sameAbsent != Binding::kNoTensor && bound->data == call[binding.sameAbsent].data)
       continue;
-    const bool hasBuffer = binding.buffer != Buffer::kNone && layout.has(binding.buffer);
-    if (hasBuffer && !(bound && bound->data))
+    if (binding.buffer != Buffer::kNone && !(bound && bound->data))
       kernelCall[binding.view] = viewOf(binding.buffer, binding.order, first);
     else if (bound)
       kernelCall[binding.view] = *bound;

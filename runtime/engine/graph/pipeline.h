@@ -1,5 +1,5 @@
-// The kernels of an operator in the order of their launches, and one run of them. Both are walks over the operator's
-// graph (graph.h).
+// The kernels of an operator in the order of their launches, and one run of them. The steps are a walk over the
+// operator's graph (graph.h), and a run replays a flat list of them.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace nsa {
@@ -22,6 +23,10 @@ struct Step {
   Maxima maxima;
   const GraphNode *node; // of the operator's graph
   uint8_t route = 0;     // the Route that the kernel takes
+  // The arguments that a launch may have: the operands of the operator and the bindings of the node. A binding has a
+  // buffer only if the workspace has it. Plans with and without the branch cmp may share a step, so a run looks at the
+  // branches of a binding.
+  std::vector<Binding> arguments{};
 };
 // Returns the shortcuts that may be taken with the given maxima, as a bit mask of Route. Whether a shortcut may be
 // taken depends on the exact maxima, but a plan key has only maxima that are rounded up to powers of two. The plan key
@@ -35,6 +40,13 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes
 // Returns the kernel arguments for an operator that is a single kernel. `table` is the table of sequence lengths that
 // the kernel `sequences` writes. `table` is absent in the dense layout.
 KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table);
+
+// One entry of the flat list that a run of a plan replays. The list is made with the plan.
+struct LaunchStep {
+  const LoadedKernel *kernel;
+  const GraphNode *node;
+  std::vector<Binding> arguments; // Step::arguments
+};
 
 // Records which kernels a timed run launched, and the time after each launch.
 struct LaunchTrace {
@@ -54,8 +66,8 @@ class Comparison;
 // One run of an operator. A run keeps all its data on the stack, and only launches kernels.
 struct PipelineRun {
   const CallRules &rules;
-  const RoleKernels &kernels;
-  uint8_t routes; // the shortcuts that these kernels take
+  std::span<const LaunchStep> launches;
+  uint8_t routes; // the shortcuts that the kernels take
   const WorkspaceLayout &layout;
   const Call &call;
   std::byte *workspace;
@@ -68,14 +80,14 @@ struct PipelineRun {
   Status run() const;
 
 private:
-  // Launches the kernel of a node, if the plan has it and the call needs it. `base` has the arguments that all nodes
-  // share, and `first` is the first query of the chunk.
-  Status launch(const GraphNode &node, const KernelCall &base, int64_t first) const;
+  // Launches the kernel of a step, if the call needs it. `base` has the arguments that all steps share, and `first` is
+  // the first query of the chunk.
+  Status launch(const LaunchStep &step, const KernelCall &base, int64_t first) const;
   // In a timed run, the time of the launch is counted for the role `part`.
-  Status launch(Role role, const KernelCall &kernelCall, Role part) const;
+  Status launch(const LaunchStep &step, const KernelCall &kernelCall, Role part) const;
   bool isWanted(const GraphNode &node) const;
   bool readsLists() const; // whether the kernel of the selected branch reads the lists of blocks
-  void bind(const GraphNode &node, int64_t first, KernelCall &kernelCall) const;
+  void bind(const LaunchStep &step, int64_t first, KernelCall &kernelCall) const;
   void bindShares(int32_t branches, KernelCall &kernelCall) const;
   ViewSlots viewOf(Buffer buffer, Order order, int64_t first) const;
 };

@@ -12,6 +12,7 @@ std::string_view planSourceName(PlanSource source) {
 PlanCore::PlanCore(std::vector<Part> given) : parts(std::move(given)) {
   for (const Part &part : parts) {
     kernels[static_cast<size_t>(part.step.role)] = part.kernel->kernel.get();
+    launches.push_back({part.kernel->kernel.get(), part.step.node, part.step.arguments});
     source = std::max(source, part.kernel->source);
     keySplits = std::max(keySplits, part.step.spec.keySplits);
     routes |= part.step.route;

@@ -52,6 +52,7 @@ struct PlanCore {
 
   std::vector<Part> parts;
   RoleKernels kernels = {};
+  std::vector<LaunchStep> launches;        // what a run replays
   uint8_t routes = 0;                      // the shortcuts that the steps take
   int32_t keySplits = 0;                   // Spec::keySplits of the steps
   PlanSource source = PlanSource::kMemory; // kCompiled when at least one kernel was compiled

@@ -10,9 +10,10 @@ namespace nsa {
 Routing routingOf(const Spec &spec, const Maxima &maxima, const FindRoute &find) {
   Routing routing{.spec = spec, .maxima = maxima, .routes = routesOf(spec, maxima), .dense = {}, .splits = {}};
   // Decode's few queries have no other kernel for it, and `sel` alone attends whatever list it is given.
-  if (spec.op == Operator::kNsa && routing.routes & kSelIsDense) {
-    Spec sel = spec;
-    sel.op = Operator::kSel;
+  if (definitionOf(spec.op).isForward() && routing.routes & kSelIsDense) {
+    const std::vector<Step> steps = stepsOf(spec, maxima, /*routes=*/0);
+    const Spec &sel =
+        std::ranges::find_if(steps, [](const Step &step) { return step.node->shortcut == kSelIsDense; })->spec;
     if (isAsMeasured(sel, maxima))
       routing.dense = find(routeFamily(sel), std::string(kDenseRoute));
     if (routing.dense && !densePays(*routing.dense, spec, maxima))

@@ -238,11 +238,14 @@ Status DecodeTrial::runAll(const LoadedKernel &kernel, int64_t time, DeviceBuffe
     NSA_ASSIGN_OR_RETURN(workspace, DeviceBuffer::allocate(device, layout.bytes));
     workspaceBytes = layout.bytes;
   }
+  std::vector<LaunchStep> steps;
+  for (Step &step : stepsOf(spec, maxima))
+    steps.push_back({used[static_cast<size_t>(step.role)], step.node, std::move(step.arguments)});
   Call call;
   NSA_RETURN_IF_ERROR(prepareCall(rules, bindings(time), call));
   return launches.runAll([&](int32_t *word, void *stream) {
     return PipelineRun{
-        rules,   used, routesOf(spec, maxima), layout, call, static_cast<std::byte *>(workspace.data()), word, stream,
+        rules,   steps, routesOf(spec, maxima), layout, call, static_cast<std::byte *>(workspace.data()), word, stream,
         nullptr, tap}
         .run();
   });

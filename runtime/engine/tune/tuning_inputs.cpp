@@ -1,13 +1,13 @@
 #include "runtime/engine/tune/tuning_inputs.h"
 
 #include "runtime/base/sequence_fields.h"
+#include "runtime/base/signature.h"
 #include "runtime/engine/call/call.h"
 #include "runtime/engine/tune/drawn_values.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
-#include <tuple>
 
 namespace nsa {
 
@@ -41,46 +41,53 @@ struct Sizes {
   int64_t batch, seqlenQ, seqlenK;
 };
 
-// Keys that a query of `keys` tokens meets, and elements that a query and a token move.
-double keysOf(const Spec &spec, double keys) {
-  switch (spec.op) {
-  case Operator::kWindow:
-    return std::min(keys, static_cast<double>(spec.window));
-  case Operator::kCmp:
-  case Operator::kSelect:
-    return keys / spec.cmpStride;
-  case Operator::kSel:
-    return std::min(keys, static_cast<double>(spec.selCount) * spec.selBlock);
-  case Operator::kCompress:
-  case Operator::kCombine:
-  case Operator::kRotate:
-  case Operator::kRotateBwd:
-    return 1;
-  default:
-    return keys;
+// The extents after the first dimensions. A kernel addresses the elements of a block of tokens by two coordinates.
+std::vector<int64_t> extentsOf(const TensorRule &rule, const Spec &spec) {
+  std::vector<int64_t> extents;
+  for (size_t axis = 0; axis < rule.axisCount; ++axis) {
+    int64_t extent = axisExtent(rule.axes[axis], spec);
+    if (rule.axes[axis] == Axis::kBlockQk || rule.axes[axis] == Axis::kBlockV) {
+      extents.push_back(spec.cmpBlock);
+      extent /= spec.cmpBlock;
+    }
+    extents.push_back(extent);
   }
+  return extents;
+}
+
+int64_t elementsOfRow(const std::vector<int64_t> &extents) {
+  return std::reduce(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
 
 bool cutsKeys(const Budget &budget, const Spec &spec) { return budget.promptFlops > 0 && hasVariants(spec.op); }
 
+// Bytes of the tensors that a call must have.
+double bytesOf(const Spec &spec, const Sizes &sizes) {
+  double bytes = 0;
+  for (const Operand &operand : operandsOf(spec.op)) {
+    if (operand.role == Operand::Role::kOptionalOut || !takes(spec, operand.name))
+      continue;
+    const TensorRule &rule = tensorRule(operand.name);
+    const int64_t rows = rule.lead == Lead::kQueries  ? sizes.seqlenQ
+                         : rule.lead == Lead::kKeys   ? sizes.seqlenK
+                         : rule.lead == Lead::kBlocks ? spec.compressedBlocks(sizes.seqlenK)
+                                                      : 1;
+    const int64_t rowBytes = elementsOfRow(extentsOf(rule, spec)) * dtypeBytes(spec.types().of(rule.role));
+    bytes += static_cast<double>(rule.lead == Lead::kNone ? 1 : rows * sizes.batch) * static_cast<double>(rowBytes);
+  }
+  return bytes;
+}
+
 bool exceeds(const Budget &budget, const Spec &spec, const Sizes &sizes) {
   // The last query meets all keys, one in the middle half of the queries fewer.
-  const double unseen = cutsKeys(budget, spec) ? static_cast<double>(sizes.seqlenQ) / 2 : 0;
-  const double keys = keysOf(spec, static_cast<double>(sizes.seqlenK) - unseen);
-  const double queryHeads = std::max(spec.queryHeads, 1);
-  double rowsQ = static_cast<double>(sizes.batch) * static_cast<double>(sizes.seqlenQ) * queryHeads;
-  double rowsK = static_cast<double>(sizes.batch) * static_cast<double>(sizes.seqlenK) * spec.kvHeads;
-  double dims = static_cast<double>(spec.qkDim) + spec.vDim;
-  double bytes = (rowsQ + rowsK) * dims * dtypeBytes(spec.dtype);
-  double flops = 2 * rowsQ * keys * dims;
-  if (spec.op == Operator::kCombine)
-    bytes *= 2;
-  if (spec.op == Operator::kCompress && spec.cmpKind != CmpKind::kMean) {
-    const double hidden = spec.cmpKind == CmpKind::kMlp ? spec.mlpHidden : std::max(spec.qkDim, spec.vDim);
-    flops = 2 * rowsK / spec.cmpStride * spec.cmpBlock * dims * hidden;
-    bytes += 2 * spec.cmpBlock * dims * hidden * dtypeBytes(spec.dtype);
-  }
-  return flops > (cutsKeys(budget, spec) ? budget.promptFlops : budget.flops) || bytes > budget.bytes;
+  const int64_t unseen = cutsKeys(budget, spec) ? sizes.seqlenQ / 2 : 0;
+  const auto keys = static_cast<double>(spec.keysMet(sizes.seqlenK - unseen));
+  const auto batch = static_cast<double>(sizes.batch);
+  double flops = 2 * batch * static_cast<double>(sizes.seqlenQ) * spec.queryHeads * keys *
+                 (static_cast<double>(spec.qkDim) + spec.vDim);
+  if (fieldsOf(spec.op) & kPhi)
+    flops = 2 * batch * static_cast<double>(spec.compressedBlocks(sizes.seqlenK)) * spec.kvHeads * spec.phiProducts();
+  return flops > (cutsKeys(budget, spec) ? budget.promptFlops : budget.flops) || bytesOf(spec, sizes) > budget.bytes;
 }
 
 // Fewer sequences first, then fewer queries (and keys), then fewer keys.
@@ -92,7 +99,8 @@ Sizes fit(const Budget &budget, const Spec &spec, const Maxima &maxima) {
     sizes.seqlenQ = 1;
   sizes.batch = std::min(sizes.batch, std::max<int64_t>(maxima.tokensQ / sizes.seqlenQ, 1));
   // A window that holds all keys is none.
-  const int64_t leastKeys = std::max<int64_t>(kLeastKeys, spec.op == Operator::kWindow ? 2 * spec.window : 0);
+  const int64_t leastKeys =
+      std::max<int64_t>(kLeastKeys, definitionOf(spec.op).keys == MetKeys::kWindow ? 2 * spec.window : 0);
   while (exceeds(budget, spec, sizes)) {
     if (sizes.batch > 1)
       sizes.batch /= 2;
@@ -153,88 +161,30 @@ Result<TuningInputs> TuningInputs::make(Device &device, const Spec &spec, const 
     NSA_RETURN_IF_ERROR(inputs.addTable(inputs.timedCall, inputs.timedLengths));
     NSA_RETURN_IF_ERROR(inputs.addTable(inputs.checkedCall, inputs.checkedLengths));
   }
-  NSA_RETURN_IF_ERROR(inputs.fillOperator());
+  NSA_RETURN_IF_ERROR(inputs.fillOperands());
   inputs.shape = {sizes.batch, sizes.seqlenQ, sizes.seqlenK};
   return inputs;
 }
 
-// The tensors of each operator, by the views of docs/operators.md.
-Status TuningInputs::fillOperator() {
-  using enum Rows;
-  using enum View;
-  const int64_t heads = spec.queryHeads, kvHeads = spec.kvHeads, qk = spec.qkDim, v = spec.vDim;
-  auto in = [&](View view, Rows rows, const std::vector<int64_t> &extents) { return fill(view, rows, extents, false); };
-  auto out = [&](View view, Rows rows, const std::vector<int64_t> &extents) { return fill(view, rows, extents, true); };
-  switch (spec.op) {
-  case Operator::kDense:
-  case Operator::kWindow:
-  case Operator::kCmp:
-  case Operator::kSel: {
-    const Rows keys = spec.op == Operator::kCmp ? kBlocks : kKeys;
-    NSA_RETURN_IF_ERROR(in(kQ, kQueries, {heads, qk}));
-    NSA_RETURN_IF_ERROR(in(kK, keys, {kvHeads, qk}));
-    NSA_RETURN_IF_ERROR(in(kV, keys, {kvHeads, v}));
-    if (spec.op == Operator::kSel)
-      NSA_RETURN_IF_ERROR(in(kBlockList, kQueries, {kvHeads, spec.selCount}));
-    NSA_RETURN_IF_ERROR(out(kOut, kQueries, {heads, v}));
-    return out(kLse, kQueries, {heads});
-  }
-  case Operator::kSelect:
-    NSA_RETURN_IF_ERROR(in(kQ, kQueries, {heads, qk}));
-    NSA_RETURN_IF_ERROR(in(kK, kBlocks, {kvHeads, qk}));
-    NSA_RETURN_IF_ERROR(in(kLse, kQueries, {heads}));
-    return out(kBlockList, kQueries, {kvHeads, spec.selCount});
-  case Operator::kCombine:
-    for (View view : {kOCmp, kOSel, kOWin})
-      NSA_RETURN_IF_ERROR(in(view, kQueries, {heads, v}));
-    NSA_RETURN_IF_ERROR(in(kGates, kQueries, {spec.gatePerGroup ? kvHeads : heads, 3}));
-    return out(kOut, kQueries, {heads, v});
-  case Operator::kRotate:
-  case Operator::kRotateBwd:
-    NSA_RETURN_IF_ERROR(in(kX, kQueries, {kvHeads, qk}));
-    return out(kRotated, kQueries, {kvHeads, qk});
-  case Operator::kCompress:
-    NSA_RETURN_IF_ERROR(in(kK, kKeys, {kvHeads, qk}));
-    NSA_RETURN_IF_ERROR(in(kV, kKeys, {kvHeads, v}));
-    for (const auto &[dim, pe, w, b, w1, b1, w2, b2] : {std::tuple(qk, kPeK, kWK, kBK, kW1K, kB1K, kW2K, kB2K),
-                                                        std::tuple(v, kPeV, kWV, kBV, kW1V, kB1V, kW2V, kB2V)}) {
-      if (spec.cmpKind != CmpKind::kMean)
-        NSA_RETURN_IF_ERROR(in(pe, kNone, {spec.cmpBlock, dim}));
-      if (spec.cmpKind == CmpKind::kLinear) {
-        NSA_RETURN_IF_ERROR(in(w, kNone, {spec.cmpBlock, dim, dim}));
-        NSA_RETURN_IF_ERROR(in(b, kNone, {1, dim}));
-      } else if (spec.cmpKind == CmpKind::kMlp) {
-        NSA_RETURN_IF_ERROR(in(w1, kNone, {spec.cmpBlock, dim, spec.mlpHidden}));
-        NSA_RETURN_IF_ERROR(in(b1, kNone, {1, spec.mlpHidden}));
-        NSA_RETURN_IF_ERROR(in(w2, kNone, {spec.mlpHidden, dim}));
-        NSA_RETURN_IF_ERROR(in(b2, kNone, {1, dim}));
-      }
-    }
-    NSA_RETURN_IF_ERROR(out(kKComp, kBlocks, {kvHeads, qk}));
-    return out(kVComp, kBlocks, {kvHeads, v});
-  case Operator::kNsa:
-  case Operator::kDecode:
-  case Operator::kSequences:
-  case Operator::kCacheSequences:
-  case Operator::kAppend:
-  case Operator::kSplitCmp:
-  case Operator::kSplitSelWin:
-  case Operator::kScores:
-  case Operator::kRank:
-  case Operator::kChoose:
-  case Operator::kAscend:
-  case Operator::kMerge:
-    break;
-  }
-  return Status::error(ErrorCode::kInternal,
-                       "operator " + std::string(operatorName(spec.op)) + " is not tuned as one kernel");
+Status TuningInputs::fillOperands() {
+  const OperatorDef &def = definitionOf(spec.op);
+  if (def.tuning != OperatorDef::Tuning::kAlone)
+    return Status::error(ErrorCode::kInternal, "operator " + std::string(def.name) + " is not tuned as one kernel");
+  Spec whole = spec; // the most work that the kernel may have
+  whole.branches = kAllBranches;
+  for (const Operand &operand : def.operands)
+    // `reads` is for tests, and without tables a kernel computes its angles.
+    if (takes(whole, operand.name) && operand.name != TensorName::kReads &&
+        tensorRule(operand.name).lead != Lead::kPositions)
+      NSA_RETURN_IF_ERROR(fill(operand));
+  return Status::ok();
 }
 
-int64_t TuningInputs::rowsOf(Rows rows, const Lengths &lengths) const {
-  if (rows == Rows::kNone)
+int64_t TuningInputs::rowsOf(Lead lead, const Lengths &lengths) const {
+  if (lead == Lead::kNone)
     return 1;
-  const std::vector<int64_t> &tokens = rows == Rows::kQueries ? lengths.q : lengths.k;
-  if (rows != Rows::kBlocks)
+  const std::vector<int64_t> &tokens = lead == Lead::kQueries ? lengths.q : lengths.k;
+  if (lead != Lead::kBlocks)
     return std::reduce(tokens.begin(), tokens.end());
   int64_t count = 0;
   for (int64_t length : tokens)
@@ -242,34 +192,36 @@ int64_t TuningInputs::rowsOf(Rows rows, const Lengths &lengths) const {
   return count;
 }
 
-// Row-major, with [entry, time] before the extents where rows are counted.
-void TuningInputs::bind(KernelCall &call, View view, void *data, Rows rows, const Lengths &lengths,
-                        const std::vector<int64_t> &extents) const {
-  const ViewRule &rule = viewRule(view);
-  const bool counted = rows != Rows::kNone;
+// Row-major, with [entry, time] before the axes where rows are counted.
+ViewSlots TuningInputs::viewOf(const Operand &operand, void *data, const Lengths &lengths) const {
+  const TensorRule &rule = tensorRule(operand.name);
   std::array<int64_t, kMaxCoordinates> strides = {};
-  int64_t row = std::reduce(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+  const std::vector<int64_t> extents = extentsOf(rule, spec);
+  int64_t row = elementsOfRow(extents);
   size_t next = 0;
   int64_t times = 0;
-  if (counted) {
+  if (rule.lead != Lead::kNone) {
     const bool packed = spec.layout == Layout::kPacked;
-    times = rowsOf(rows, lengths) / (packed ? 1 : static_cast<int64_t>(lengths.q.size()));
+    times = rowsOf(rule.lead, lengths) / (packed ? 1 : static_cast<int64_t>(lengths.q.size()));
     strides[next++] = packed ? 0 : times * row;
     strides[next++] = row;
   }
-  for (size_t axis = 0; next < static_cast<size_t>(rule.rank); ++axis) {
-    row /= extents[axis];
-    strides[next++] = row;
-  }
-  call[view] = ViewSlots::make(data, spec.types().of(rule.role), strides, times);
+  // A row alone is no coordinate.
+  const size_t rank = rule.contiguous && extents.size() == 1 ? next : static_cast<size_t>(viewRule(operand.view).rank);
+  for (size_t axis = 0; next < rank; ++axis)
+    strides[next++] = row /= extents[axis];
+  return ViewSlots::make(data, spec.types().of(viewRule(operand.view).role), strides, times);
 }
 
-Status TuningInputs::fill(View view, Rows rows, const std::vector<int64_t> &extents, bool isOutput) {
-  const DType dtype = spec.types().of(viewRule(view).role);
-  const int64_t row = std::reduce(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
-  const int64_t checkedElements = rowsOf(rows, checkedLengths) * row;
-  const int64_t elements = std::max(rowsOf(rows, timedLengths) * row, checkedElements);
-  const bool isList = view == View::kBlockList && !isOutput;
+Status TuningInputs::fill(const Operand &operand) {
+  const TensorRule &rule = tensorRule(operand.name);
+  const DType dtype = spec.types().of(viewRule(operand.view).role);
+  const std::vector<int64_t> extents = extentsOf(rule, spec);
+  const int64_t row = elementsOfRow(extents);
+  const int64_t checkedElements = rowsOf(rule.lead, checkedLengths) * row;
+  const int64_t elements = std::max(rowsOf(rule.lead, timedLengths) * row, checkedElements);
+  const bool isOutput = operand.isWritten();
+  const bool isList = rule.role == TensorRole::kIndex && !isOutput;
   // Lists say where they lead, so each call has its own.
   for (bool isTimed : {true, false}) {
     KernelCall &call = isTimed ? timedCall : checkedCall;
@@ -283,16 +235,16 @@ Status TuningInputs::fill(View view, Rows rows, const std::vector<int64_t> &exte
       if (isList)
         NSA_RETURN_IF_ERROR(fillLists(buffers.back(), lengths));
       else if (!isOutput)
-        NSA_RETURN_IF_ERROR(
-            fillDrawn(*device, buffers.back().data(), dtype, elements, view == View::kLse ? kTypicalLse : 0, draw));
+        NSA_RETURN_IF_ERROR(fillDrawn(*device, buffers.back().data(), dtype, elements,
+                                      rule.role == TensorRole::kStatistics ? kTypicalLse : 0, draw));
     }
-    bind(call, view, buffers.back().data(), rows, lengths, extents);
+    call[operand.view] = viewOf(operand, buffers.back().data(), lengths);
   }
   if (isOutput) {
     using enum TuningResult::Kind;
-    const auto kind = view == View::kLse ? kLse : view == View::kBlockList ? kLists : kRows;
-    outputs.push_back(
-        {std::string(viewRule(view).name), kind, extents.back(), checkedElements, buffers.back().data(), dtype});
+    const auto kind = rule.role == TensorRole::kStatistics ? kLse : rule.role == TensorRole::kIndex ? kLists : kRows;
+    outputs.push_back({std::string(viewRule(operand.view).name), kind, extents.back(), checkedElements,
+                       buffers.back().data(), dtype});
   }
   return Status::ok();
 }
@@ -349,13 +301,13 @@ KernelCall TuningInputs::begin(const Lengths &lengths) const {
   const int64_t longestK = *std::max_element(lengths.k.begin(), lengths.k.end());
   setScalar(call.scalars, Scalar::kSeqlenQ, packed ? 0 : longestQ);
   setScalar(call.scalars, Scalar::kSeqlenK, packed ? 0 : longestK);
-  setScalar(call.scalars, Scalar::kTotalQ, packed ? rowsOf(Rows::kQueries, lengths) : longestQ);
-  setScalar(call.scalars, Scalar::kTotalK, packed ? rowsOf(Rows::kKeys, lengths) : longestK);
-  setScalar(call.scalars, Scalar::kTotalC, rowsOf(Rows::kBlocks, lengths));
+  setScalar(call.scalars, Scalar::kTotalQ, packed ? rowsOf(Lead::kQueries, lengths) : longestQ);
+  setScalar(call.scalars, Scalar::kTotalK, packed ? rowsOf(Lead::kKeys, lengths) : longestK);
+  setScalar(call.scalars, Scalar::kTotalC, rowsOf(Lead::kBlocks, lengths));
   setScalar(call.scalars, Scalar::kBatch, static_cast<int64_t>(lengths.q.size()));
   Maxima sizes;
   sizes.batch = static_cast<int64_t>(lengths.q.size());
-  sizes.tokensQ = rowsOf(Rows::kQueries, lengths);
+  sizes.tokensQ = rowsOf(Lead::kQueries, lengths);
   sizes.seqlenQ = longestQ;
   sizes.seqlenK = longestK;
   call.grid = GridSizes::ofMaxima(spec, sizes);

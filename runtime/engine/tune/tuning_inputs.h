@@ -43,17 +43,13 @@ private:
   struct Lengths {
     std::vector<int64_t> q, k; // one for each sequence
   };
-  // What one row of a tensor stands for: a query, a key or a compressed block.
-  enum class Rows { kQueries, kKeys, kBlocks, kNone };
-
-  Status fill(View view, Rows rows, const std::vector<int64_t> &extents, bool isOutput);
-  Status fillOperator();
+  Status fillOperands();
+  Status fill(const Operand &operand);
   Status fillLists(const DeviceBuffer &buffer, const Lengths &lengths);
   KernelCall begin(const Lengths &lengths) const;
   Status addTable(KernelCall &call, const Lengths &lengths);
-  int64_t rowsOf(Rows rows, const Lengths &lengths) const;
-  void bind(KernelCall &call, View view, void *data, Rows rows, const Lengths &lengths,
-            const std::vector<int64_t> &extents) const;
+  int64_t rowsOf(Lead lead, const Lengths &lengths) const;
+  ViewSlots viewOf(const Operand &operand, void *data, const Lengths &lengths) const;
 
   Device *device;
   Spec spec;

@@ -9,6 +9,7 @@ namespace {
 Workload workloadOf(std::vector<int64_t> lengths, bool crossover = true) {
   Workload workload;
   workload.heads.push_back({"heads", {}});
+  workload.heads.back().spec.op = Operator::kDecode; // as read from a file
   workload.heads.back().spec.queryHeads = 8;
   workload.heads.back().spec.kvHeads = 2;
   workload.heads.back().spec.qkDim = workload.heads.back().spec.vDim = 64;

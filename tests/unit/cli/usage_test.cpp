@@ -112,11 +112,11 @@ TEST_F(Usage, AMistypedNameOfAValueGetsTheListAndTheNearestName) {
   expectUsageError("explain --op 1 --config x", "--op: 1 must be one of dense, window, ");
   expectUsageError("run --op nsa --miss tuen",
                    "--miss: tuen must be one of default, fail, tune, background: did you mean tune?");
-  expectUsageError("dump-selection --op selct", "--op: selct must be one of nsa, select: did you mean select?");
+  expectUsageError("dump-selection --op selct", "--op: selct must be one of select, nsa: did you mean select?");
   expectUsageError("cache merge x --prefer sauce",
                    "--prefer: sauce must be one of destination, source: did you mean source?");
   expectUsageError("bench search --ops cmp,nsa",
-                   "--ops: nsa must be one of compress, cmp, select, sel, window, dense, combine");
+                   "--ops: nsa must be one of dense, window, compress, cmp, select, sel, combine");
 }
 
 TEST_F(Usage, UnexpectedArgumentsStandInTheirOrder) {

@@ -1,5 +1,5 @@
 // The rules of CONTRIBUTING.md that a text can be held to: the length of files, the size of folders, what a header
-// opens with, where `asm` stands, and how unfinished work is marked.
+// opens with, where `asm` stands, how unfinished work is marked, and how many files name an operator.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,7 +86,21 @@ std::vector<std::string> filesOf(const File &file) {
   return names;
 }
 
+// An operator is a row of a table (runtime/model/operators.h). Code that asks for an operator by its enumerator has to
+// change with every new operator, so few files may do it.
+bool namesOperator(const File &file) {
+  static const std::regex enumerator("\\bOperator::k[A-Z]|using enum Operator;");
+  return std::regex_search(file.text, enumerator);
+}
+
+bool mayNameOperators(const std::string &name) {
+  return name.starts_with("tests/") || name.starts_with("docs/") || name.starts_with("runtime/model/operators.");
+}
+
 TEST(Rules, ABreachIsFound) {
+  EXPECT_TRUE(namesOperator({"", "op == Operator::kCmp"}));
+  EXPECT_FALSE(namesOperator({"", "OperatorDef::kInternal"}));
+  EXPECT_FALSE(mayNameOperators("runtime/model/tensors.h"));
   EXPECT_FALSE(opensWithComment("#pragma once\n// What it is for.\n"));
   EXPECT_TRUE(opensWithComment("// What it is for.\n#pragma once\n"));
   EXPECT_TRUE(hasAsm("void f() { asm volatile(\"nop;\"); }"));
@@ -132,6 +146,15 @@ TEST(Rules, FewFilesNameAFieldOfASpec) {
       }
   EXPECT_GE(naming.size(), 2U);
   EXPECT_LE(naming.size(), 6U) << ::testing::PrintToString(naming);
+}
+
+TEST(Rules, AtMostFourteenFilesNameOperators) {
+  std::vector<std::string> found;
+  for (const File &file : code())
+    if (!mayNameOperators(file.name) && namesOperator(file))
+      found.push_back(file.name);
+  EXPECT_LE(found.size(), 14U) << testing::PrintToString(found);
+  EXPECT_FALSE(found.empty());
 }
 
 TEST(Rules, AHeaderOpensWithWhatItIsFor) {

@@ -61,7 +61,7 @@ Status checkLengthFlags(const Spec &spec, const Maxima &maxima);
 // --input or the options --batch, --seqlen-q, --seqlen-k and --tokens-q. Together these options describe one call of
 // the operator.
 struct SpecFlags {
-  Operator op = Operator::kWindow;
+  Operator op{};
   std::string configPath, inputPath;
   LengthFlags lengths;
   int64_t tokensQ = 0; // 0: of sequences that all have as many queries

@@ -69,7 +69,7 @@ struct Known {
 class OperatorReader {
 public:
   OperatorReader(Operator op, const ConfigFile &config, const SafetensorsFile &file)
-      : config(config), file(file), decodes(op == Operator::kDecode), cache(config, file, result.inputs) {
+      : config(config), file(file), decodes(definitionOf(op).hasCache), cache(config, file, result.inputs) {
     spec = config.spec;
     spec.op = op;
     // The rest is the tensors' to say: queryHeads and the like stay as they are where no tensor shows them. How many

@@ -27,13 +27,13 @@ Result<std::unique_ptr<Side>> makeSide(const CrossoverJob &job, Operator op, int
   side->inputs = drawInputs(spec, {lengths, lengths}, 1);
   // What the check of sampled rows needs beside the result.
   const std::set<TensorName> checked = {TensorName::kBlockList, TensorName::kKComp, TensorName::kVComp};
-  Result<DeviceOperator> uploaded =
-      DeviceOperator::upload(accelerator, side->inputs, op == Operator::kNsa ? checked : std::set<TensorName>());
+  Result<DeviceOperator> uploaded = DeviceOperator::upload(
+      accelerator, side->inputs, definitionOf(op).isForward() ? checked : std::set<TensorName>());
   if (!uploaded)
     return uploaded.status();
   side->job = std::move(*uploaded);
   Result<std::unique_ptr<bench::PlanContender>> contender = bench::PlanContender::make(
-      op == Operator::kNsa ? "nsa" : "dense", engine, {accelerator, side->inputs, *side->job, flush, kWarmUps});
+      std::string(operatorName(op)), engine, {accelerator, side->inputs, *side->job, flush, kWarmUps});
   if (!contender)
     return contender.status();
   side->contender = std::move(*contender);
@@ -54,7 +54,7 @@ Result<Duel> ForwardDuel::measure(const CrossoverJob &job, int64_t tokens) {
     flush = std::move(*buffer);
   }
   std::vector<std::unique_ptr<Side>> sides;
-  for (const Operator op : {Operator::kNsa, Operator::kDense}) {
+  for (const Operator op : {job.spec.op, Operator::kDense}) {
     Result<std::unique_ptr<Side>> side = makeSide(job, op, tokens, engine, *accelerator, flush);
     if (!side)
       return side.status();
