@@ -42,8 +42,8 @@ Result<Gate> parseGate(std::string_view name);
 Result<RotaryStyle> parseRotaryStyle(std::string_view name);
 int dtypeBytes(DType dtype);
 // Looks up the number of an enumerator that an expression names: names of operators, dtypes, kinds of compression,
-// activations, gates and styles of rotation (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for a name that is no
-// enumerator.
+// activations, gates and styles of rotation (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for a
+// name that is no enumerator.
 bool lookupEnumerator(std::string_view name, int64_t &value);
 
 // The element types of a problem, one for each role of tensors.
@@ -84,8 +84,8 @@ struct Spec {
   uint32_t fields() const;
   float effectiveScale() const;
   int32_t turningDims() const { return rotaryDims ? rotaryDims : qkDim; }
-  // log2 of the ratio of the frequencies of two neighbouring pairs, of a spec that rotates. Kernels take it as the sum of
-  // two floats.
+  // log2 of the ratio of the frequencies of two neighbouring pairs, of a spec that rotates. Kernels take it as the sum
+  // of two floats.
   double rotaryStep() const;
   ElementTypes types() const { return {dtype, cacheDtype, gradDtype}; }
   // Returns how many places of a list of blocks are forced.

@@ -15,13 +15,8 @@ const std::string kCpuTests = ownFolder() + "/nsa_cpu_attention_test";
 const TestProgram kCpu = {.path = kCpuTests, .limitSeconds = 200};
 constexpr std::string_view kTests = "Types/LargeGateLogits.*/fp32";
 
-Mutant changed(std::string_view before, std::string_view after) {
-  return {.name = "tried",
-          .operators = "combine",
-          .file = "tile/combine.mlir",
-          .before = before,
-          .after = after,
-          .tests = kTests};
+Mutant changed(std::string_view before, std::string_view after, std::string_view file = "tile/part/gates.mlir") {
+  return {.name = "tried", .operators = "combine", .file = file, .before = before, .after = after, .tests = kTests};
 }
 const Mutant kWrong = changed("%x_max = arith.maxnumf %x_max_2, %x_win", "%x_max = arith.subf %x_win, %x_win");
 const Mutant kSame = changed("%x_max = arith.maxnumf %x_max_2, %x_win", "%x_max = arith.maxnumf %x_win, %x_max_2");
@@ -75,7 +70,7 @@ TEST(MutantRun, ATextThatDoesNotStandThereOnceIsAnError) {
   for (const std::string_view before : {"no such text", "arith.maxnumf"}) {
     const Result<Outcome> outcome = runMutant(changed(before, "x"), kCpu);
     ASSERT_FALSE(outcome);
-    EXPECT_NE(outcome.status().toString().find("must stand once in tile/combine.mlir, not "), std::string::npos)
+    EXPECT_NE(outcome.status().toString().find("must stand once in tile/part/gates.mlir, not "), std::string::npos)
         << outcome.status().toString();
   }
   Mutant elsewhere = kWrong;
@@ -95,7 +90,8 @@ TEST(MutantRun, ATemplateThatTheCompilerRefusesIsNoMutant) {
 TEST(MutantRun, AProgramThatEndsByASignalCrashed) {
   // Results go to heads a gigabyte away.
   const Mutant far = changed("%first_head = arith.muli %kv_head, %group",
-                             "%far = arith.constant 100000000 : i32\n    %first_head = arith.addi %kv_head, %far");
+                             "%far = arith.constant 100000000 : i32\n    %first_head = arith.addi %kv_head, %far",
+                             "tile/combine.mlir");
   checkEnd(far, kCpu, &Mutant::mayCrash, Verdict::kCrashed, Verdict::kCrashedUnforeseen);
 }
 
