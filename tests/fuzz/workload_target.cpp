@@ -12,7 +12,6 @@
 namespace nsa::fuzz {
 namespace {
 
-using Workload;
 using nlohmann::json;
 
 void checkAscending(const std::vector<int64_t> &numbers, int64_t least, int64_t most) {
