@@ -152,8 +152,13 @@ private:
   bool descend(bool takesAny) {
     const LadderRequest ladder = request.ladder(policy);
     for (Rung &rung : rankFallbacks(ladder, choices.choicesOf(request.problem.opName()))) {
-      if (!policy.allows(request.spec.op, rung.step) || (!takesAny && !isBetterThanCompiling(rung)))
+      if (!policy.allows(request.spec.op, rung.step))
         continue;
+      if (!takesAny && !isBetterThanCompiling(rung)) {
+        if (result.worse.empty())
+          result.worse = differenceText(ladder, rung.choice) + " (" + std::string(fallbackStepName(rung.step)) + ")";
+        continue;
+      }
       Decision::Stored stored = find(rung.choice.problem, rung.choice.device);
       if (!stored)
         continue;

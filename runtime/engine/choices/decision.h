@@ -82,6 +82,7 @@ struct Decision {
   bool outdated = false;      // the stored kernel is of another compiler revision, and is not compiled again first
   std::optional<Rung> rung;   // for a stored fallback
   std::string difference;     // for a stored fallback: how its problem and device differ
+  std::string worse;          // the best stored fallback to which compiling is preferred; "": none
   Status failure;             // for kFail: the error; ok: no stored kernel can be used, and none may be made
   std::optional<bool> simple; // the template that a threshold chooses; no value: the threshold was not needed
   std::vector<std::string> reasons; // what was looked at and could not be used, and why

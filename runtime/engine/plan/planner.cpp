@@ -376,7 +376,8 @@ ExplainDescription Planner::explain(const Step &step, const RouteDescription &ro
     return explain;
   }
   explain.candidatesTrouble = candidates.status().toString();
-  if (explain.decision.action == Action::kTune || explain.decision.action == Action::kCompile) {
+  // A tuning that fails may leave the default to compile, which is one of the same candidates.
+  while (explain.decision.action == Action::kTune || explain.decision.action == Action::kCompile) {
     addFailure(search, explain.decision, candidates.status());
     explain.decision = decide(search.request, choices, policy);
   }

@@ -1,5 +1,6 @@
 #include "runtime/engine/report/describe.h"
 
+#include "runtime/engine/choices/routes.h"
 #include "runtime/engine/report/timed_shape.h"
 
 #include <nlohmann/json.hpp>
@@ -196,13 +197,28 @@ std::string wouldText(const ExplainDescription &explain) {
                                             : "compile the first candidate";
 }
 
-std::string whyText(const Decision &decision) {
+// Says by which order a compiled default is the first candidate, and what it goes before.
+std::string whyCompiled(const ExplainDescription &explain) {
+  const Decision &decision = explain.decision;
+  std::string text = "the first by predicted cost";
+  if (decision.simple)
+    text += ", where " + explain.measured->name + " puts the template " + std::string(kSimpleTemplate) +
+            (*decision.simple ? " first" : " last");
+  for (const std::string &reason : decision.reasons)
+    text += "; " + reason;
+  if (!decision.worse.empty())
+    text += "; it goes before the kernel stored for " + decision.worse;
+  return text;
+}
+
+std::string whyText(const ExplainDescription &explain) {
+  const Decision &decision = explain.decision;
   if (decision.rung)
     return "stored for " + decision.difference;
   if (decision.action == Decision::Action::kTune)
     return "the first of those that would be measured";
   if (decision.action == Decision::Action::kCompile)
-    return "the cheapest by the cost model; nothing stored may serve";
+    return whyCompiled(explain);
   return std::string(decision.tuned ? "measured for this problem on this model" : "stored, but never measured") +
          (decision.outdated ? "; made by another revision of the compiler: compiled again in the background" : "");
 }
@@ -226,7 +242,7 @@ std::string describeExplain(const ExplainDescription &explain) {
     json["variant"] = stored ? stored->templateName : explain.candidates.front().templateName;
     json["config"] = stored ? formatValues(stored->config) : explain.candidates.front().config;
     json["tuned"] = decision.tuned;
-    json["why"] = whyText(decision);
+    json["why"] = whyText(explain);
   }
   if (const std::optional<Rung> &rung = decision.rung)
     json["served_by"] = {{"problem", rung->choice.problem}, {"device", rung->choice.device},
