@@ -220,6 +220,7 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
   NSA_RETURN_IF_ERROR(comparing.checkNotCapturing(stream, "a plan that compares compiles what it compares with",
                                                   "make it before the capture begins"));
   auto definitions = std::make_shared<Definitions>();
+  std::vector<Spec> compared;
   for (const PlanCore::Part &part : comparing.core->parts) {
     if (!isComparable(part.step))
       continue;
@@ -227,8 +228,9 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
     if (!definition)
       return definition.status();
     definitions->kernels[static_cast<size_t>(part.step.role)] = (*definition)->kernel;
+    compared.push_back(part.step.spec);
   }
-  comparing.layout.addComparison(comparing.rules.spec, maxima, definitions->workspaceBytes());
+  comparing.layout.addComparison(comparing.rules.spec, maxima, compared, definitions->workspaceBytes());
   NSA_RETURN_IF_ERROR(comparing.layout.check(maxima));
   comparing.comparison = std::make_unique<ComparisonState>();
   comparing.comparison->definitions = std::move(definitions);

@@ -1,6 +1,7 @@
 #include "runtime/engine/graph/workspace.h"
 
 #include "runtime/base/sequence_fields.h"
+#include "runtime/base/signature.h"
 
 #include <algorithm>
 
@@ -194,17 +195,25 @@ Status WorkspaceLayout::check(const Maxima &maxima) const {
       "split the batch into several calls");
 }
 
-void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes) {
+void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, std::span<const Spec> steps,
+                                    size_t definitionBytes) {
+  if (steps.empty())
+    return;
   const Extents extents{.spec = spec, .maxima = maxima, .shares = shares, .chunk = chunk};
-  const Saturated element = dtypeBytes(spec.dtype);
-  const Saturated queries = extents.rows(Rows::kChunk);
-  const Saturated outs = queries * spec.queryHeads * std::max(spec.qkDim, spec.vDim) * element;
-  const Saturated lists = queries * spec.kvHeads * spec.selCount * int64_t{sizeof(int32_t)};
-  // The kernels that write a cache are not compared (isComparable), so decode compares no compressed rows.
-  const bool comparesRows = !definitionOf(spec.op).hasCache;
-  const Saturated rows = (comparesRows ? extents.rows(Rows::kCompressed) : Saturated(0)) * spec.kvHeads * element;
-  const Saturated blocks = rows * spec.qkDim + rows * spec.vDim + int64_t{kWorkspaceAlignment};
-  const Saturated most = std::max({outs.value(), lists.value(), blocks.value()});
+  int64_t most = 0;
+  for (const Spec &step : steps) {
+    Saturated bytes = 0;
+    for (const Operand &operand : operandsOf(step.op)) {
+      if (operand.role != Operand::Role::kOut)
+        continue;
+      const TensorRule &rule = tensorRule(operand.name);
+      bytes = bytes + extents.rows(rule.lead == Lead::kBlocks ? Rows::kCompressed : Rows::kChunk) *
+                          axisExtent(rule.axes[0], step) * axisExtent(rule.axes[1], step) *
+                          dtypeBytes(step.types().of(rule.role));
+      bytes = bytes + int64_t{kWorkspaceAlignment}; // in front of the next output
+    }
+    most = std::max(most, bytes.value());
+  }
   place(definitionScratch, static_cast<int64_t>(definitionBytes));
   for (size_t &offset : compared)
     place(offset, most);

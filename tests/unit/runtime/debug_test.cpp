@@ -221,6 +221,13 @@ TEST_F(DebugTest, AComparisonNeedsItsRoomAndACompiler) {
   EXPECT_EQ((*again)->workspaceBytes(), (*plain)->workspaceBytes()) << "its memory is used again, not what it was";
   EXPECT_FALSE((*again)->comparisonReport().isOk());
 
+  // Room for the outputs of the operator alone, whatever the keys would be compressed to.
+  const Maxima oneQuery = {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = int64_t{1} << 20};
+  Result<PlanPointer> narrow = engine->plan(spec, oneQuery, nullptr);
+  Result<PlanPointer> comparesNarrow = engine->planThatCompares(spec, oneQuery, nullptr);
+  ASSERT_TRUE(narrow.isOk() && comparesNarrow.isOk());
+  EXPECT_LT((*comparesNarrow)->workspaceBytes(), (*narrow)->workspaceBytes() + (size_t{1} << 16));
+
   // Room for the new tokens' outputs, and none for the compressed rows of a cache.
   spec.op = Operator::kDecode;
   spec.layout = Layout::kPacked;
@@ -229,6 +236,12 @@ TEST_F(DebugTest, AComparisonNeedsItsRoomAndACompiler) {
   Result<PlanPointer> comparesDecoding = engine->planThatCompares(spec, decodes, nullptr);
   ASSERT_TRUE(decoding.isOk() && comparesDecoding.isOk());
   EXPECT_LT((*comparesDecoding)->workspaceBytes(), (*decoding)->workspaceBytes() + (size_t{1} << 20));
+  // Of the kernels for few queries none is compared, because each computes only a part of a result.
+  const Maxima step = {.batch = 64, .tokensQ = 64, .seqlenQ = 1, .seqlenK = 4096};
+  Result<PlanPointer> stepping = engine->plan(spec, step, nullptr);
+  Result<PlanPointer> comparesStepping = engine->planThatCompares(spec, step, nullptr);
+  ASSERT_TRUE(stepping.isOk() && comparesStepping.isOk());
+  EXPECT_EQ((*comparesStepping)->workspaceBytes(), (*stepping)->workspaceBytes());
   spec.op = Operator::kWindow;
   spec.layout = Layout::kDense;
 
