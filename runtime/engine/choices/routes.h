@@ -1,7 +1,7 @@
-// The names of the thresholds that tuning measures and stores, and for which problems each threshold applies. A named
-// threshold is called a route (StoredRoute). The threshold of an attention route has an effect only on problems for
-// which no choice is stored. The thresholds of the routes sel.dense_up_to and decode.splits decide which problems a
-// plan has, before choices are looked up. Thread-safety: pure functions.
+// The names of the thresholds that `nsa bench thresholds --store` measures and stores, and for which problems each
+// threshold applies. A named threshold is called a route (StoredRoute). The threshold of an attention route has an
+// effect only on problems for which no choice is stored. The thresholds of the routes sel.dense_up_to and decode.splits
+// decide which problems a plan has, before choices are looked up. Thread-safety: pure functions.
 #pragma once
 
 #include "cache/rows/rows.h"
