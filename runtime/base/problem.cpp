@@ -150,10 +150,14 @@ double Spec::rotaryStep() const {
 
 namespace {
 
-Status atLeast(const char *name, int32_t value, int32_t least, const char *why = "", const char *hint = "") {
-  if (value >= least)
-    return Status::ok();
+[[gnu::cold]] Status tooSmall(const char *name, int32_t value, int32_t least, const char *why, const char *hint) {
   return Status::invalid(name, std::to_string(value), "must be at least " + std::to_string(least) + why, hint);
+}
+
+// Inlined because a plan from memory checks every field of its spec.
+[[gnu::always_inline]] inline Status atLeast(const char *name, int32_t value, int32_t least, const char *why = "",
+                                             const char *hint = "") {
+  return value >= least ? Status::ok() : tooSmall(name, value, least, why, hint);
 }
 
 Status checkMultiple(const char *name, int32_t value, int32_t stride) {

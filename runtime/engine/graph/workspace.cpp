@@ -152,24 +152,26 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, const RoleK
   for (const LoadedKernel *kernel : kernels)
     if (kernel)
       bytes = std::max(bytes, kernel->workspaceBytes());
+  definitionScratch = 0;
+  compared = {};
+  present = 0;
   uint32_t roles = 0;
   for (const GraphNode &node : graph.nodes)
     if (node.isIn(spec, maxima))
       roles |= uint32_t{1} << static_cast<int>(node.role);
   shares = sharesKeys(spec, maxima) ? ShareRanges(spec, maxima) : ShareRanges();
   Extents extents{.spec = spec, .maxima = maxima, .shares = shares};
+  const auto isMade = [&](const GraphBuffer &buffer) { return (roles >> static_cast<int>(buffer.maker) & 1) != 0; };
   RowBytes rowBytes;
   for (size_t i = 0; i < graph.buffers.size(); ++i)
-    rowBytes[i] = extents.rowBytes(graph.buffers[i]).value();
+    if (graph.nodes.back().isChunked || isMade(graph.buffers[i])) // the size of a chunk counts branches that are off
+      rowBytes[i] = extents.rowBytes(graph.buffers[i]).value();
   chunk = chunkOf(graph, extents, rowBytes, isGpu);
   extents.chunk = chunk;
-  compRows = extents.rows(Rows::kCompressed).value();
-  definitionScratch = 0;
-  compared = {};
-  present = 0;
+  compRows = extents.isPacked() ? extents.rows(Rows::kCompressed).value() : 0;
   for (size_t i = 0; i < graph.buffers.size(); ++i) {
     const GraphBuffer &buffer = graph.buffers[i];
-    if (!(roles >> static_cast<int>(buffer.maker) & 1))
+    if (!isMade(buffer))
       continue;
     const auto index = static_cast<size_t>(buffer.buffer);
     present |= uint32_t{1} << index;
