@@ -63,7 +63,7 @@ TEST_F(TuneWorkload, AHostInCTunesAndAnEngineThatNeverCompilesIsServed) {
   tune_host_calls calls{};
   nsa_tune_counts counts{};
   nsa_error error{};
-  ASSERT_EQ(tune_in_c(database.c_str(), folder.c_str(), kTiny.c_str(), 20, &calls, &counts, &error), NSA_OK)
+  ASSERT_EQ(tune_in_c(database.c_str(), folder.c_str(), kTiny.c_str(), 600, &calls, &counts, &error), NSA_OK)
       << error.message;
   EXPECT_EQ(counts.kernels, 12u);
   EXPECT_EQ(counts.tuned + counts.made, counts.kernels);
@@ -98,12 +98,13 @@ TEST_F(TuneWorkload, AHostInCTunesAndAnEngineThatNeverCompilesIsServed) {
   EXPECT_TRUE(described.value("tuned", false));
   nsa_plan_destroy(plan);
 
-  ASSERT_EQ(tune_in_c(database.c_str(), folder.c_str(), kTiny.c_str(), 20, &calls, &counts, &error), NSA_OK);
+  ASSERT_EQ(tune_in_c(database.c_str(), folder.c_str(), kTiny.c_str(), 600, &calls, &counts, &error), NSA_OK);
   EXPECT_EQ(counts.stored, counts.kernels) << "nothing is tuned twice";
 }
 
 TEST_F(TuneWorkload, TheCallbackEndsTheRunAndALaterRunGoesOn) {
-  tune_host_calls calls{.stop_after = 2}; // the first kernel is done
+  tune_host_calls calls{};
+  calls.stop_after = 2; // the first kernel is done
   nsa_tune_counts counts{};
   nsa_error error{};
   ASSERT_EQ(tune_in_c(database.c_str(), folder.c_str(), kTiny.c_str(), 0, &calls, &counts, &error), NSA_OK);
@@ -111,7 +112,8 @@ TEST_F(TuneWorkload, TheCallbackEndsTheRunAndALaterRunGoesOn) {
   EXPECT_EQ(counts.tuned + counts.made, 1u);
   EXPECT_EQ(counts.left, counts.kernels - 1);
   EXPECT_EQ(calls.calls, 2u) << "nothing further begins";
-  calls = {.stop_after = 1}; // before a kernel begins
+  calls = {};
+  calls.stop_after = 1; // before a kernel begins
   ASSERT_EQ(tune_in_c(database.c_str(), folder.c_str(), kTiny.c_str(), 0, &calls, &counts, &error), NSA_OK);
   EXPECT_EQ(counts.stored, 1u) << "what was tuned before stays";
   EXPECT_EQ(counts.left, counts.kernels - 1);
