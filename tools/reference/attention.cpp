@@ -25,15 +25,15 @@ std::vector<KeyRange> allowedKeys(const Attention &a, const Sequence &sequence, 
   };
   switch (definitionOf(a.spec.op).keys) {
   case MetKeys::kAll:
-    add(0, position + 1);
+    add(0, sequence.keysUpTo(query));
     break;
   case MetKeys::kWindow:
-    add(std::max<int64_t>(0, position - a.spec.window + 1), position + 1);
+    add(std::max<int64_t>(0, position - sequence.keyOffset - a.spec.window + 1), sequence.keysUpTo(query));
     break;
   case MetKeys::kBlocks:
-    // A block is visible iff its last token is: the visible blocks are the compressed blocks of the first position + 1
-    // tokens.
-    add(0, a.spec.compressedBlocks(position + 1));
+    // A block is visible iff its last token is: the visible blocks are the compressed blocks of the tokens up to the
+    // query.
+    add(0, a.spec.compressedBlocks(sequence.keysUpTo(query)));
     break;
   case MetKeys::kListed: {
     const std::span<const int32_t> list = a.blockLists.at(sequence.firstRow + query, kvHead);

@@ -13,7 +13,7 @@ struct Token {
   int64_t batch;
   int64_t time;        // where it lies in its tensor
   int64_t index;       // which of its sequence it is
-  int64_t tokensAfter; // tokens of its own sequence behind it; behind its last token
+  int64_t tokensAfter; // tokens of its own sequence behind it; behind its last token. An offset moves a key.
 };
 
 std::vector<Token> listQueries(const Attention &attention) {
@@ -34,10 +34,12 @@ std::vector<Token> listKeys(const Attention &attention) {
     if (definitionOf(attention.spec.op).keys == MetKeys::kBlocks) {
       int64_t end = attention.spec.cmpBlock; // of block c
       for (int64_t c = 0; end <= sequence.keys; ++c, end += attention.spec.cmpStride)
-        tokens.push_back({number, sequence.keyBatch, sequence.blockBegin + c, c, sequence.keys - end});
+        tokens.push_back(
+            {number, sequence.keyBatch, sequence.blockBegin + c, c, sequence.keys - end - sequence.keyOffset});
     } else {
       for (int64_t t = 0; t < sequence.keys; ++t)
-        tokens.push_back({number, sequence.keyBatch, sequence.keyBegin + t, t, sequence.keys - 1 - t});
+        tokens.push_back(
+            {number, sequence.keyBatch, sequence.keyBegin + t, t, sequence.keys - 1 - t - sequence.keyOffset});
     }
   }
   return tokens;
@@ -61,7 +63,7 @@ std::vector<std::vector<bool>> allowedPairs(const Attention &attention, int64_t 
   std::vector<std::vector<bool>> mask(queries.size(), std::vector<bool>(keys.size(), false));
   for (size_t i = 0; i < queries.size(); ++i) {
     for (size_t j = 0; j < keys.size(); ++j) {
-      // The last query and the last key are the same token, so "how far back" counts from the end.
+      // Without an offset the last query and the last key are the same token, so "how far back" counts from the end.
       const int64_t distance = keys[j].tokensAfter - queries[i].tokensAfter;
       mask[i][j] = queries[i].sequence == keys[j].sequence && distance >= 0;
       if (met == MetKeys::kWindow && distance >= attention.spec.window)

@@ -47,7 +47,11 @@ std::vector<Sequence> singleRows(std::span<const Sequence> sequences, std::span<
       Sequence single = sequence;
       single.queryBegin += query;
       single.queries = 1;
-      single.keys = sequence.position(query) + 1;
+      // With an offset, keys behind the query's own token may be at its position or before.
+      if (sequence.keyOffset == 0)
+        single.keys = sequence.position(query) + 1;
+      else
+        single.keyOffset += sequence.keys - 1 - sequence.position(query);
       single.firstRow = row;
       result.push_back(single);
     }

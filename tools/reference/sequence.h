@@ -1,11 +1,12 @@
 // Where the queries, keys and compressed rows of each sequence of a batch lie, and which rows of a result are theirs.
-// A query is computed from what is in front of it only, so one query is also a sequence of its own that ends with it:
-// that is how a few rows of a long batch are computed or compared.
+// A query is computed from what is in front of it only, so one query is also a sequence of its own that ends with it,
+// or with the last key where keys have an offset: that is how a few rows of a long batch are computed or compared.
 // Thread-safety: values and pure functions.
 #pragma once
 
 #include "tools/reference/tensor_view.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -21,9 +22,12 @@ struct Sequence {
   int64_t keys = 0;       // T
   int64_t firstRow = 0;   // of the result
   int64_t blockBegin = 0; // the time of compressed row 0
+  int64_t keyOffset = 0;  // the position of key 0
 
   // Of query i: queries stand at the end of their keys (docs/specification.md 1).
   int64_t position(int64_t query) const { return keys - queries + query; }
+  // The number of tokens behind key 0, up to the query's position, that the sequence has.
+  int64_t keysUpTo(int64_t query) const { return std::min(position(query) - keyOffset + 1, keys); }
 };
 
 std::vector<Sequence> denseSequences(int64_t batch, int64_t queries, int64_t keys);

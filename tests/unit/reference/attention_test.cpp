@@ -49,6 +49,15 @@ BlockLists drawLists(std::mt19937_64 &random, const Spec &spec, const std::vecto
   return lists;
 }
 
+// Keys that begin anywhere around the queries. Those of a list begin at position 0.
+void drawKeyOffsets(std::mt19937_64 &random, const Spec &spec, std::vector<Sequence> &sequences) {
+  const int64_t step = spec.op == Operator::kCmp ? spec.cmpStride : 1;
+  for (Sequence &sequence : sequences)
+    if (spec.op != Operator::kSel && random() % 2)
+      sequence.keyOffset =
+          std::uniform_int_distribution<int64_t>(-2 * sequence.keys, 2 * sequence.keys)(random) / step * step;
+}
+
 TEST(Attention, EqualsTheMaskBruteForce) {
   std::mt19937_64 random(test::freshSeed());
   for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp, Operator::kSel}) {
@@ -58,6 +67,7 @@ TEST(Attention, EqualsTheMaskBruteForce) {
       Inputs inputs = drawInputs(random, spec, drawLengths(random, spec, 40));
       if (op == Operator::kSel)
         inputs.attention.blockLists = drawLists(random, spec, inputs.attention.sequences);
+      drawKeyOffsets(random, spec, inputs.attention.sequences);
       SCOPED_TRACE(std::string(operatorName(op)) + " " + specText(spec));
       expectSame(attend(inputs.attention, 1 + static_cast<int>(random() % 3)), attendByMask(inputs.attention));
     }
@@ -72,6 +82,7 @@ TEST(Attention, ASingleRowEqualsTheSameRowOfTheBatch) {
     Inputs inputs = drawInputs(random, spec, packedLengths({9, 0, 20}, {15, 7, 33}, spec));
     const BlockLists lists = drawLists(random, spec, inputs.attention.sequences);
     inputs.attention.blockLists = lists;
+    drawKeyOffsets(random, spec, inputs.attention.sequences);
     const AttentionResult whole = attend(inputs.attention);
     SCOPED_TRACE(std::string(operatorName(op)) + " " + specText(spec));
 
@@ -96,6 +107,29 @@ TEST(Attention, ASingleRowEqualsTheSameRowOfTheBatch) {
       for (int64_t kvHead = 0; kvHead < spec.kvHeads; ++kvHead)
         EXPECT_EQ(few.reads[i * spec.kvHeads + kvHead], whole.reads[rows[i] * spec.kvHeads + kvHead]);
     }
+  }
+}
+
+// Two queries over two keys of ones, at the positions 2 and 3 of four tokens: the keys are the last two, the first two,
+// the two before position 0, and two of the future.
+TEST(Attention, AnOffsetMovesTheKeys) {
+  std::mt19937_64 random(test::freshSeed());
+  const Spec dense{
+      .op = Operator::kDense, .dtype = DType::kF32, .queryHeads = 1, .kvHeads = 1, .qkDim = 2, .vDim = 1, .window = 2};
+  for (const Operator op : {Operator::kDense, Operator::kWindow}) {
+    Spec spec = dense;
+    spec.op = op;
+    Inputs inputs = drawInputs(random, spec, denseLengths(1, 2, 2));
+    const auto readsAt = [&](int64_t offset) {
+      inputs.attention.sequences[0].keyOffset = offset;
+      return attend(inputs.attention).reads;
+    };
+    const bool windowed = op == Operator::kWindow;
+    EXPECT_EQ(readsAt(0), (std::vector<int64_t>{1, 2}));
+    EXPECT_EQ(readsAt(-1), (std::vector<int64_t>{2, windowed ? 1 : 2}));
+    EXPECT_EQ(readsAt(-2), (std::vector<int64_t>{windowed ? 1 : 2, windowed ? 0 : 2}));
+    EXPECT_EQ(readsAt(1), (std::vector<int64_t>{0, 1}));
+    EXPECT_EQ(readsAt(2), (std::vector<int64_t>{0, 0}));
   }
 }
 
