@@ -1,6 +1,6 @@
 // The status word that kernels set when sequence lengths or block lists in device memory break a rule
 // (docs/specification.md 2). A status word is two int32: {code, place}, where `place` is the number of the sequence.
-// The first report stays in the status word; later reports are lost until the host clears the word. A kernel writes
+// Of the reports since the host last cleared the word, one stays in it; the others are lost. A kernel writes
 // nothing for a sequence whose lengths break a rule, and writes 0 as the output of a query whose block list breaks a
 // rule. Stored kernels contain the codes as plain numbers, so the number of a code must never change.
 // Thread-safety: pure functions.
@@ -25,6 +25,7 @@ enum class DeviceStatusCode : int32_t {
   kBadCacheSeqlens = 8,  // a length is negative, or more than the cache has room for
   kCacheFull = 9,        // the cache has no room for the new tokens
   kBadPage = 10,         // block_table: the number of a page that the pools do not have
+  kBadKOffset = 11,      // beyond +-2^30 tokens or, where keys are compressed blocks, no multiple of cmp_stride
 };
 
 inline constexpr const char *kBlockListRule =
