@@ -35,6 +35,8 @@ constexpr CodeRule kRules[] = {
      kSkippedSequenceHint},
     {kCacheFull, "cache_full", "cache_seqlens", "the new tokens have no room in the cache", kSkippedSequenceHint},
     {kBadPage, "bad_page", "block_table", "every page of a sequence must be a page of the pools", kSkippedSequenceHint},
+    {kBadKOffset, "bad_k_offset", "k_offset", "must be from -2^30 to 2^30, and for cmp a multiple of cmp_stride",
+     kSkippedHint},
 };
 
 } // namespace

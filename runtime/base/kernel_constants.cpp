@@ -14,6 +14,10 @@ bool lookupKernelConstant(std::string_view name, int64_t &number) {
     number = kSequenceFields;
     return true;
   }
+  if (name == "most_k_offset") {
+    number = kMostKOffset;
+    return true;
+  }
   if (name.starts_with(kSequence)) {
     const auto *found =
         std::find(std::begin(kSequenceFieldNames), std::end(kSequenceFieldNames), name.substr(kSequence.size()));

@@ -14,6 +14,7 @@ using V = View;
 constexpr Operand kAttention[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                   {T::kKWin, T::kK, kIn, V::kK},
                                   {T::kVWin, T::kV, kIn, V::kV},
+                                  {T::kKOffset, T::kKOffset, kOptionalIn, V::kKOffset},
                                   {T::kOut, T::kOut, kOut, V::kOut},
                                   {T::kLse, T::kLse, kOptionalOut, V::kLse},
                                   {T::kReads, T::kReads, kOptionalOut, V::kReads}};
@@ -37,6 +38,7 @@ constexpr Operand kCompressOperands[] = {{T::kKCmp, T::kK, kIn, V::kK},
 constexpr Operand kCmpOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
                                     {T::kKComp, T::kKComp, kIn, V::kK},
                                     {T::kVComp, T::kVComp, kIn, V::kV},
+                                    {T::kKOffset, T::kKOffset, kOptionalIn, V::kKOffset},
                                     {T::kOut, T::kOut, kOut, V::kOut},
                                     {T::kLse, T::kLse, kOptionalOut, V::kLse},
                                     {T::kReads, T::kReads, kOptionalOut, V::kReads}};

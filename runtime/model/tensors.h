@@ -26,7 +26,8 @@ enum class TensorRole : uint8_t {
 // the packed layout. Tensors with the Lead kCache or kCacheBlocks begin with [batch, rows of a sequence] in a cache
 // without pages and with [pages, rows of a page] in a cache with pages, in both layouts. The first dimensions of a
 // tensor with the Lead kRing are [batch, cmp_block]. The first dimension of a tensor with the Lead kPositions counts
-// the positions of tokens, at least as many as the longest sequence of a plan has.
+// the positions of tokens, at least as many as the longest sequence of a plan has. The only dimension of a tensor with
+// the Lead kSequences counts the sequences.
 enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kPositions, kSequences };
 
 // Says what a later dimension of a tensor counts. Lead describes the first dimensions.

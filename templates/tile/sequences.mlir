@@ -1,7 +1,7 @@
 // The operator `sequences`: writes the table that says where each sequence of a packed batch lies, and checks the
 // lengths. It runs once before the kernels that read the table. One program checks one sequence and writes its row of
 // the table:
-//   q_begin, q_length, k_begin, k_length, c_begin, c_length, 0, 0
+//   q_begin, q_length, k_begin, k_length, c_begin, c_length, 0, 0, k_offset
 // c counts compressed blocks. If a sequence breaks a rule, the program reports it and writes a row of zeros, so the
 // other kernels find no query and no key in it. The lengths are device data and may be anything, so no number is used
 // in arithmetic before it was checked.
@@ -17,14 +17,14 @@
 //! threads 32
 
 func.func @sequences(
-    %cu_seqlens_q: !tile.view<i32, 1>, %cu_seqlens_k: !tile.view<i32, 1>,
+    %cu_seqlens_q: !tile.view<i32, 1>, %cu_seqlens_k: !tile.view<i32, 1>, %k_offset: !tile.view<i32, 1>,
     %total_q: i32, %total_k: i32, %total_c: i32, %max_seqlen_q: i32, %max_seqlen_k: i32,
     %sequences: !tile.view<i32, 2>, %status: !tile.view<i32, 1>) attributes {tile.warps = 1 : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %blocks_are_tokens = arith.constant ${blocks_are_tokens} : i1
   %overlap = arith.constant ${overlap} : i32
-  %stride = arith.constant ${cmp_stride} : i32
+  %key_stride = arith.constant ${cmp_stride} : i32
   %bad_cu_seqlens_q = arith.constant ${status_bad_cu_seqlens_q} : i32
   %bad_cu_seqlens_k = arith.constant ${status_bad_cu_seqlens_k} : i32
   %more_queries_than_keys = arith.constant ${status_more_queries_than_keys} : i32
@@ -38,7 +38,7 @@ func.func @sequences(
   // matters. The last iteration leaves the values of this sequence.
   %first_sequence = arith.select %blocks_are_tokens, %batch, %zero : i32
   %past_sequence = arith.addi %batch, %one : i32
-  %code, %q_begin, %q_length, %k_begin, %k_length, %c_begin, %c_length, %blocks_in_all = scf.for %sequence = %first_sequence to %past_sequence step %one
+  %lengths_code, %q_begin, %q_length, %k_begin, %k_length, %c_begin, %c_length, %blocks_in_all = scf.for %sequence = %first_sequence to %past_sequence step %one
       iter_args(%rule_before = %zero, %q_before = %zero, %queries_before = %zero, %k_before = %zero, %keys_before = %zero,
                 %c_before = %zero, %own_before = %zero, %blocks = %zero)
       -> (i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
@@ -78,12 +78,12 @@ func.func @sequences(
     %q_long = arith.cmpi sgt, %queries, %max_seqlen_q : i32
     %k_long = arith.cmpi sgt, %keys, %max_seqlen_k : i32
 
-    // A block begins every `stride` keys. It is complete only if `overlap` more keys follow. Before the blocks of this
+    // A block begins every `key_stride` keys. It is complete only if `overlap` more keys follow. Before the blocks of this
     // sequence come the blocks of the earlier well-formed sequences. If every token is a block, their number is not
     // summed: it is k_begin, limited to the number of blocks that so many sequences of the greatest length have.
     %keys_that_begin = arith.subi %keys, %overlap : i32
     %keys_that_count = arith.maxsi %keys_that_begin, %zero : i32
-    %own_blocks = arith.divsi %keys_that_count, %stride : i32
+    %own_blocks = arith.divsi %keys_that_count, %key_stride : i32
     %sequence_wide = arith.extsi %sequence : i32 to i64
     %max_seqlen_k_wide = arith.extsi %max_seqlen_k : i32 to i64
     %most_before = arith.muli %sequence_wide, %max_seqlen_k_wide : i64
@@ -106,6 +106,12 @@ func.func @sequences(
     scf.yield %rule, %q_first_checked, %queries, %k_first_checked, %keys, %blocks_before, %own_blocks, %blocks_past : i32, i32, i32, i32, i32, i32, i32, i32
   }
 
+  // Where the first key lies. Plans that compress nothing have a `key_stride` of 1, of which each offset is a multiple.
+  //! part read_k_offset
+  %offset_code = arith.select %is_bad_offset, %bad_k_offset, %zero : i32
+  %lengths_break_rule = arith.cmpi ne, %lengths_code, %zero : i32
+  %code = arith.select %lengths_break_rule, %lengths_code, %offset_code : i32
+
   %malformed = arith.cmpi ne, %code, %zero : i32
   tile.report %malformed, %code, %batch to %status : !tile.view<i32, 1>
 
@@ -116,12 +122,14 @@ func.func @sequences(
   %field_k_length = arith.constant dense<${sequence_k_length}> : tensor<16xi32>
   %field_c_begin = arith.constant dense<${sequence_c_begin}> : tensor<16xi32>
   %field_c_length = arith.constant dense<${sequence_c_length}> : tensor<16xi32>
+  %field_k_offset = arith.constant dense<${sequence_k_offset}> : tensor<16xi32>
   %is_q_begin = arith.cmpi eq, %field, %field_q_begin : tensor<16xi32>
   %is_q_length = arith.cmpi eq, %field, %field_q_length : tensor<16xi32>
   %is_k_begin = arith.cmpi eq, %field, %field_k_begin : tensor<16xi32>
   %is_k_length = arith.cmpi eq, %field, %field_k_length : tensor<16xi32>
   %is_c_begin = arith.cmpi eq, %field, %field_c_begin : tensor<16xi32>
   %is_c_length = arith.cmpi eq, %field, %field_c_length : tensor<16xi32>
+  %is_k_offset = arith.cmpi eq, %field, %field_k_offset : tensor<16xi32>
   %none = tile.splat %zero : tensor<16xi32>
   %q_begin_tile = tile.splat %q_begin : tensor<16xi32>
   %q_length_tile = tile.splat %q_length : tensor<16xi32>
@@ -129,7 +137,9 @@ func.func @sequences(
   %k_length_tile = tile.splat %k_length : tensor<16xi32>
   %c_begin_tile = tile.splat %c_begin : tensor<16xi32>
   %c_length_tile = tile.splat %c_length : tensor<16xi32>
-  %from_c_length = arith.select %is_c_length, %c_length_tile, %none : tensor<16xi1>, tensor<16xi32>
+  %offset_tile = tile.splat %offset : tensor<16xi32>
+  %from_k_offset = arith.select %is_k_offset, %offset_tile, %none : tensor<16xi1>, tensor<16xi32>
+  %from_c_length = arith.select %is_c_length, %c_length_tile, %from_k_offset : tensor<16xi1>, tensor<16xi32>
   %from_c_begin = arith.select %is_c_begin, %c_begin_tile, %from_c_length : tensor<16xi1>, tensor<16xi32>
   %from_k_length = arith.select %is_k_length, %k_length_tile, %from_c_begin : tensor<16xi1>, tensor<16xi32>
   %from_k_begin = arith.select %is_k_begin, %k_begin_tile, %from_k_length : tensor<16xi1>, tensor<16xi32>

@@ -55,14 +55,7 @@ protected:
   }
 };
 
-// The executable's template; row_attention, one for GPUs, beside the tile program.
-std::vector<std::string> drawnVariants() {
-  std::vector<std::string> variants = {kTestTemplate};
-  if (isTestDeviceCuda() && variants.front() == kTileTemplate)
-    variants.push_back("row_attention");
-  return variants;
-}
-INSTANTIATE_TEST_SUITE_P(Variants, DrawnAttention, ::testing::ValuesIn(drawnVariants()),
+INSTANTIATE_TEST_SUITE_P(Variants, DrawnAttention, ::testing::ValuesIn(testedVariants()),
                          [](const auto &info) { return info.param; });
 
 TEST_P(DrawnAttention, MatchesTheReference) {

@@ -200,6 +200,55 @@ TEST_P(BadInput, BrokenLengthsAreReportedByEveryOperator) {
   }
 }
 
+// Offsets of keys that are too great or, where keys are blocks, split one. They are looked at after the lengths.
+TEST_P(BadInput, BrokenKeyOffsetsAreReported) {
+  constexpr int32_t kFar = 1 << 30;
+  const tools::SequenceLengths lengths{{60, 60, 60}, {60, 60, 60}};
+  for (const std::string &variant : testedVariants())
+    for (const auto &[op, layout] : {std::pair{Operator::kDense, Layout::kDense},
+                                     {Operator::kDense, Layout::kPacked},
+                                     {Operator::kWindow, Layout::kDense},
+                                     {Operator::kCmp, Layout::kDense},
+                                     {Operator::kCmp, Layout::kPacked}}) {
+      useVariant(variant);
+      Spec spec = smallSpec(op, dtype());
+      spec.layout = layout;
+      OperatorInputs inputs = tools::drawInputs(spec, lengths, freshSeed());
+      bindKeyOffsets(inputs, {-16, 0, 32});
+      const NamedTensors clean = run(inputs);
+      checkOutputs(inputs, clean);
+      for (const int32_t offset : {kFar + spec.cmpStride, -kFar - spec.cmpStride, std::numeric_limits<int32_t>::max(),
+                                   std::numeric_limits<int32_t>::min(), 4, -4}) {
+        const bool isFar = offset < -kFar || offset > kFar;
+        if (!isFar && op != Operator::kCmp)
+          continue; // tokens begin anywhere
+        SCOPED_TRACE(std::string(operatorName(op)) + " by " + variant + " " + std::string(layoutName(layout)) + ", " +
+                     std::to_string(offset));
+        OperatorInputs bad = inputs;
+        bindKeyOffsets(bad, {-16, offset, 32});
+        const Outcome outcome = runAnyway(bad);
+        ASSERT_FALSE(outcome.status.isOk());
+        const std::string text = outcome.status.toString();
+        EXPECT_NE(text.find("k_offset"), std::string::npos) << text;
+        EXPECT_NE(text.find(session->isCuda() ? "sequence 1" : "[1]"), std::string::npos) << text;
+        EXPECT_NE(text.find(isFar ? "2^30" : "cmp_stride"), std::string::npos) << text;
+        const std::vector<reference::Sequence> sequences = tools::sequencesOf(inputs);
+        for (const auto &[output, tensor] : outcome.outputs)
+          for (int64_t head = 0; head < tensor.shape[layout == Layout::kPacked ? 1 : 2]; ++head) {
+            const std::span<const std::byte> row =
+                headOf(spec, tensor, sequences[1].batch, sequences[1].queryBegin + 31, head);
+            EXPECT_TRUE(std::ranges::all_of(row, [&](std::byte byte) {
+              return byte == std::byte{tools::poisonOf(tensor.dtype)};
+            })) << tensorName(output);
+          }
+        if (session->isCuda())
+          for (const size_t other : {0, 2})
+            expectSameQuery(spec, clean, outcome.outputs, sequences[other], 59);
+        ASSERT_FALSE(HasFailure());
+      }
+    }
+}
+
 // A gate of NaN makes NaN of its row and head, and of no other; of all heads of the group where gates are a group's.
 TEST_P(BadInput, ANanGateReachesItsOwnRowAndHeadOnly) {
   std::mt19937_64 random(freshSeed());

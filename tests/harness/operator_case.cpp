@@ -1,6 +1,7 @@
 #include "tests/harness/operator_case.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 namespace nsa::test {
@@ -69,7 +70,21 @@ std::string OperatorCase::text() const {
               ? number("turning", spec.turningDims()) + " " + std::string(rotaryStyleName(spec.rotaryStyle)) +
                     number("base", static_cast<int64_t>(spec.rotaryBase))
               : "") +
-         " queries " + list(lengths.q) + " keys " + list(lengths.k);
+         " queries " + list(lengths.q) + " keys " + list(lengths.k) +
+         (keyOffsets.empty() ? "" : " from " + list({keyOffsets.begin(), keyOffsets.end()}));
+}
+
+tools::OperatorInputs OperatorCase::drawInputs(uint64_t seed) const {
+  tools::OperatorInputs inputs = tools::drawInputs(spec, lengths, seed);
+  if (!keyOffsets.empty())
+    bindKeyOffsets(inputs, keyOffsets);
+  return inputs;
+}
+
+void bindKeyOffsets(tools::OperatorInputs &inputs, const std::vector<int32_t> &offsets) {
+  tools::HostTensor tensor = tools::HostTensor::make(DType::kI32, {static_cast<int64_t>(offsets.size())});
+  std::memcpy(tensor.bytes.data(), offsets.data(), tensor.bytes.size());
+  inputs.tensors[TensorName::kKOffset] = std::move(tensor);
 }
 
 std::vector<OperatorCase> operatorTable() {
@@ -85,6 +100,18 @@ std::vector<OperatorCase> operatorTable() {
       spec.layout = Layout::kPacked;
       // An empty sequence, one shorter than a block, prefixes of other lengths.
       add(name + "_packed", spec, {{90, 0, 7, 33}, {150, 0, 7, 129}});
+    }
+  // Keys that begin before the queries' own, among them and behind them all; offsets of cmp are multiples of its
+  // stride.
+  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp})
+    for (DType dtype : kTypes) {
+      const std::string name = std::string(operatorName(op)) + "_" + std::string(dtypeName(dtype));
+      Spec spec = smallSpec(op, dtype);
+      add(name + "_dense_offsets", spec, {{130, 130, 130, 130}, {130, 130, 130, 130}});
+      table.back().keyOffsets = {-64, 72, 2000, -(1 << 30)};
+      spec.layout = Layout::kPacked;
+      add(name + "_packed_offsets", spec, {{90, 0, 7, 33, 50, 61}, {150, 0, 7, 129, 50, 61}});
+      table.back().keyOffsets = {-152, 8, -8, 104, 1 << 30, 24};
     }
   // Geometry, on the whole forward.
   auto nsa = [&](std::string name, auto change, tools::SequenceLengths lengths) {
@@ -246,6 +273,11 @@ OperatorCase drawOperatorCase(const Geometry &geometry, Operator op, std::mt1993
     // Shorter until the reference can afford it.
     longest = std::max<int64_t>(1, longest * 3 / 4);
   } while (workOf(spec, drawn.lengths) > limits.maxWork);
+  if (definitionOf(op).operandOf(TensorName::kKOffset) && random() % 3 == 0)
+    for (const int64_t keys : drawn.lengths.k) {
+      const int64_t step = definitionOf(op).keys == MetKeys::kBlocks ? spec.cmpStride : 1;
+      drawn.keyOffsets.push_back(static_cast<int32_t>(between(random, -2 * keys, 2 * keys) / step * step));
+    }
   return drawn;
 }
 

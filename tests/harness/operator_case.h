@@ -16,9 +16,14 @@ struct OperatorCase {
   Spec spec;
   tools::SequenceLengths lengths;
   tools::Spacing spacing{};
+  std::vector<int32_t> keyOffsets{}; // of each sequence; empty: the call binds none
 
   std::string text() const;
+  tools::OperatorInputs drawInputs(uint64_t seed) const;
 };
+
+// Binds the positions of the sequences' first keys.
+void bindKeyOffsets(tools::OperatorInputs &inputs, const std::vector<int32_t> &offsets);
 
 // A spec that is small enough for the reference and has more blocks than are selected. Tests without a geometry of
 // their own share it, and so share its kernels.
@@ -41,8 +46,8 @@ struct Geometry {
 };
 Geometry drawGeometry(std::mt19937_64 &random, const OperatorDrawLimits &limits);
 
-// Draws a call that a plan for the geometry's maxima serves. Window, forced blocks, scale, lengths and strides are
-// drawn.
+// Draws a call that a plan for the geometry's maxima serves. Window, forced blocks, scale, lengths, strides and offsets
+// of keys are drawn.
 OperatorCase drawOperatorCase(const Geometry &geometry, Operator op, std::mt19937_64 &random,
                               const OperatorDrawLimits &limits);
 

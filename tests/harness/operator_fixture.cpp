@@ -164,7 +164,7 @@ NamedTensors OperatorTest::run(const OperatorInputs &inputs, const tools::Spacin
 
 void OperatorTest::check(const OperatorCase &shape, std::mt19937_64 &random) {
   SCOPED_TRACE(shape.text());
-  const OperatorInputs inputs = tools::drawInputs(shape.spec, shape.lengths, random());
+  const OperatorInputs inputs = shape.drawInputs(random());
   checkOutputs(inputs, run(inputs, shape.spacing));
 }
 

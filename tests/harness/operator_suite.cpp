@@ -83,7 +83,7 @@ TEST_P(DrawnGeometries, MatchTheReference) {
   session->makeReady(plans);
   for (const OperatorCase &shape : cases) {
     SCOPED_TRACE(shape.text());
-    const OperatorInputs inputs = tools::drawInputs(shape.spec, shape.lengths, random());
+    const OperatorInputs inputs = shape.drawInputs(random());
     checkOutputs(inputs, run(plan(shape.spec, geometry.maxima), inputs, shape.spacing));
     ASSERT_FALSE(HasFailure());
   }

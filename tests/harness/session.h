@@ -88,6 +88,14 @@ private:
 extern const char *const kTestDevice;
 inline bool isTestDeviceCuda() { return std::string_view(kTestDevice) != "cpu"; }
 
+// The executable's template; row_attention, one for GPUs, beside the tile program.
+inline std::vector<std::string> testedVariants() {
+  std::vector<std::string> variants = {kTestTemplate};
+  if (isTestDeviceCuda() && variants.front() == kTileTemplate)
+    variants.push_back("row_attention");
+  return variants;
+}
+
 // For SetUpTestSuite of a suite with one TEST_P. Makes the plans of the values whose tests the filter leaves in.
 // `request(value)` is the pair of spec and maxima.
 template <typename Value, typename Request>

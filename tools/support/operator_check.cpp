@@ -284,11 +284,17 @@ BlockListView listView(const Spec &spec, const HostTensor &tensor) {
 std::vector<Sequence> sequencesOf(const OperatorInputs &inputs) {
   if (definitionOf(inputs.spec.op).hasCache)
     return sequencesInCache(inputs);
-  if (inputs.spec.layout == Layout::kDense)
-    return reference::denseSequences(inputs.extents.batch, inputs.extents.timeQ, inputs.extents.timeK);
-  if (!readsLengths(inputs.spec.op))
+  const bool isDense = inputs.spec.layout == Layout::kDense;
+  if (!isDense && !readsLengths(inputs.spec.op))
     return reference::denseSequences(1, inputs.extents.timeQ, inputs.extents.timeQ);
-  return reference::packedSequences(integers(inputs[T::kCuSeqlensQ]), integers(inputs[T::kCuSeqlensK]), inputs.spec);
+  std::vector<Sequence> sequences =
+      isDense
+          ? reference::denseSequences(inputs.extents.batch, inputs.extents.timeQ, inputs.extents.timeK)
+          : reference::packedSequences(integers(inputs[T::kCuSeqlensQ]), integers(inputs[T::kCuSeqlensK]), inputs.spec);
+  if (const HostTensor *offsets = inputs.find(T::kKOffset, T::kKOffset))
+    for (size_t i = 0; i < sequences.size(); ++i)
+      sequences[i].keyOffset = integers(*offsets)[i];
+  return sequences;
 }
 
 reference::Nsa referenceNsa(const OperatorInputs &inputs) {

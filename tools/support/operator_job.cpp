@@ -69,6 +69,7 @@ std::vector<int64_t> leadOf(const Spec &spec, TensorName name, const CallExtents
   case Lead::kPositions:
     return {extents.timeK};
   case Lead::kSequences:
+    return {extents.batch};
   case Lead::kNone:
     break;
   }
@@ -188,12 +189,12 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
   std::uniform_real_distribution<float> uniform(0.0625f, 1);
   for (const Operand &operand : operandsOf(spec.op)) {
     const TensorName name = operand.name;
-    // Without a log-sum-exp of its own select finds the right one, and without cosines a rotation computes its angles;
-    // drawn ones would mean nothing.
-    if (!takes(spec, name) || operand.isWritten() || name == TensorName::kLse || name == TensorName::kQCmp ||
-        tensorRule(name).lead == Lead::kPositions)
-      continue;
     const TensorRule &rule = tensorRule(name);
+    // Without a log-sum-exp of its own select finds the right one, and without cosines a rotation computes its angles;
+    // drawn ones would mean nothing. Without offsets all keys begin at position 0.
+    if (!takes(spec, name) || operand.isWritten() || name == TensorName::kLse || name == TensorName::kQCmp ||
+        rule.lead == Lead::kPositions || rule.lead == Lead::kSequences)
+      continue;
     std::vector<int64_t> shape = shapeOf(spec, name, inputs.extents);
     if (name == TensorName::kBlockList) {
       inputs.tensors[name] = drawLists(spec, lengths, inputs.extents, random);
@@ -223,7 +224,8 @@ Status DeviceOperator::add(const Spec &spec, TensorName name, const std::vector<
   const DType dtype = dtypeOf(spec, name);
   Entry &entry = entries[name];
   if (!spacing.isContiguous()) {
-    const bool hasHeads = tensorRule(name).lead != Lead::kNone;
+    const Lead lead = tensorRule(name).lead;
+    const bool hasHeads = lead != Lead::kNone && lead != Lead::kSequences;
     const size_t headAxis = !hasHeads ? 0 : spec.layout == Layout::kPacked && !isUpdated(name) ? 1 : 2;
     entry.layout.emplace(dtype, shape, spacing, headAxis);
   }

@@ -92,7 +92,8 @@ double bytesOf(Operator op, const OperatorInputs &inputs) {
     // Where every query attends all of its blocks, lists follow from their numbers.
     if (choosesBlocks(definitionOf(op)) && !operand.isWritten() && selectingQueries(inputs) == 0)
       continue;
-    if (tensorRule(operand.name).lead == Lead::kPositions && !inputs.tensors.contains(operand.name))
+    const Lead lead = tensorRule(operand.name).lead;
+    if ((lead == Lead::kPositions || lead == Lead::kSequences) && !inputs.tensors.contains(operand.name))
       continue;
     double elements = 1;
     for (const int64_t extent : shapeOf(spec, operand.name, inputs.extents))

@@ -1,5 +1,6 @@
 #include "runtime/engine/call/call.h"
 
+#include "runtime/base/sequence_fields.h"
 #include "runtime/base/signature.h"
 #include "runtime/engine/call/bound_tensors.h"
 #include "runtime/engine/call/cache_call.h"
@@ -146,7 +147,8 @@ private:
   Status checkOperand(const Operand &operand, const TensorName &name) {
     const TensorRule &rule = tensorRule(operand.name);
     const bool ofCache = CacheChecker::isOfCache(rule.lead);
-    const int leading = rule.lead == Lead::kNone ? 0 : rule.lead == Lead::kPositions ? 1 : ofCache ? 2 : timeAxis + 1;
+    const bool countsNoTime = rule.lead == Lead::kPositions || rule.lead == Lead::kSequences;
+    const int leading = rule.lead == Lead::kNone ? 0 : countsNoTime ? 1 : ofCache ? 2 : timeAxis + 1;
     NSA_RETURN_IF_ERROR(tensors.check(name, spec.types().of(rule.role), leading + rule.axisCount));
     const Tensor &t = tensors[name];
     for (int i = 0; i < rule.axisCount; ++i) {
@@ -162,8 +164,8 @@ private:
       cache.addTable(rule.lead, call.tensors[static_cast<size_t>(operand.name)]);
       return Status::ok();
     }
-    if (rule.lead == Lead::kPositions) {
-      NSA_RETURN_IF_ERROR(checkPositions(name));
+    if (countsNoTime) {
+      NSA_RETURN_IF_ERROR(rule.lead == Lead::kPositions ? checkPositions(name) : checkOffsets(name));
       call.set(operand.name, t, coordinateStrides(name, rule, leading, viewRule(operand.view).rank));
       return Status::ok();
     }
@@ -186,6 +188,16 @@ private:
       return Status::ok();
     return BoundTensors::broken(name, ".shape", BoundTensors::shapeText(tensors[name]),
                                 "dimension 0 must be at least the plan's max_seqlen_k = " +
+                                    std::to_string(maxima.seqlenK));
+  }
+
+  // No position of a query, counted from the first key, leaves 32 bits.
+  Status checkOffsets(TensorName name) const {
+    NSA_RETURN_IF_ERROR(tensors.checkExtent(name, 0, call.sizes.batch, "batch"));
+    if (maxima.seqlenK <= kMostOffsetKeys)
+      return Status::ok();
+    return BoundTensors::broken(name, "", "bound",
+                                "needs a plan whose max_seqlen_k is at most 2^30 - 128, and not " +
                                     std::to_string(maxima.seqlenK));
   }
 
@@ -217,7 +229,7 @@ private:
                                                          int rank) const {
     std::array<int64_t, kMaxCoordinates> strides = {};
     size_t next = 0;
-    if (rule.lead == Lead::kPositions) {
+    if (rule.lead == Lead::kPositions || rule.lead == Lead::kSequences) {
       strides[next++] = tensors.stride(name, 0);
     } else if (rule.lead != Lead::kNone) {
       const bool packedRows = packed && !CacheChecker::isOfCache(rule.lead);

@@ -1,5 +1,6 @@
 #include "runtime/engine/call/host_lengths.h"
 
+#include "runtime/base/sequence_fields.h"
 #include "runtime/base/signature.h"
 
 #include <string>
@@ -72,12 +73,31 @@ Status checkHostCache(const CallRules &rules, const Call &call) {
   return Status::ok();
 }
 
+// An offset is absent where the keys of every sequence begin at position 0.
+Status checkHostKeyOffsets(const Spec &spec, const Call &call) {
+  const ViewSlots &offsets = call[TensorName::kKOffset];
+  const bool countsBlocks = definitionOf(spec.op).keys == MetKeys::kBlocks;
+  for (int64_t i = 0; offsets.data && i < call.sizes.batch; ++i) {
+    const int64_t offset = lengthAt(offsets, i);
+    const auto broken = [&](std::string rule) {
+      return Status::invalid("k_offset[" + std::to_string(i) + "]", std::to_string(offset), std::move(rule));
+    };
+    if (offset < -kMostKOffset || offset > kMostKOffset)
+      return broken("must be from -2^30 to 2^30");
+    if (countsBlocks && offset % spec.cmpStride != 0)
+      return broken("must be a multiple of cmp_stride = " + std::to_string(spec.cmpStride) +
+                    ": keys are compressed blocks, and the offset counts tokens");
+  }
+  return Status::ok();
+}
+
 } // namespace
 
 Status checkHostLengths(const CallRules &rules, const Call &call) {
   const auto &[spec, maxima, scalars] = rules;
   if (definitionOf(spec.op).hasCache)
     return checkHostCache(rules, call);
+  NSA_RETURN_IF_ERROR(checkHostKeyOffsets(spec, call));
   if (spec.layout != Layout::kPacked || !readsLengths(spec.op))
     return Status::ok();
   const ViewSlots &q = call[TensorName::kCuSeqlensQ];

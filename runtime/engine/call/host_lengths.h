@@ -8,8 +8,9 @@
 
 namespace nsa {
 
-// Checks the offsets in CU_SEQLENS_Q and CU_SEQLENS_K of a packed call. In a call of decode, also checks CACHE_SEQLENS,
-// and for each sequence with new tokens the entries of BLOCK_TABLE for the pages of all its tokens.
+// Checks the numbers in K_OFFSET, and in a packed call those in CU_SEQLENS_Q and CU_SEQLENS_K. In a call of decode,
+// also checks CACHE_SEQLENS, and for each sequence with new tokens the entries of BLOCK_TABLE for the pages of all its
+// tokens.
 Status checkHostLengths(const CallRules &rules, const Call &call);
 // Checks the batch + 1 offsets of a cu_seqlens tensor in host memory. The offsets must begin with 0, must not decrease,
 // and must be at most `total`, which the error calls `totalName`.

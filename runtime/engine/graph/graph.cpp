@@ -82,7 +82,8 @@ void boundSlots(KernelCall &call, const Spec &, const WorkspaceLayout &layout) {
 constexpr Binding kLengths[] = {{V::kCacheSeqlens, T::kCacheSeqlens},
                                 {V::kBlockTable, T::kBlockTable},
                                 {V::kCuSeqlensQ, T::kCuSeqlensQ},
-                                {V::kCuSeqlensK, T::kCuSeqlensK}};
+                                {V::kCuSeqlensK, T::kCuSeqlensK},
+                                {V::kKOffset, T::kKOffset}};
 constexpr GraphNode kSequencesNode = {.role = Role::kSequences,
                                       .op = Operator::kSequences,
                                       .isNeeded = isPacked,

@@ -172,11 +172,13 @@ Status TuningInputs::fillOperands() {
     return Status::error(ErrorCode::kInternal, "operator " + std::string(def.name) + " is not tuned as one kernel");
   Spec whole = spec; // the most work that the kernel may have
   whole.branches = kAllBranches;
-  for (const Operand &operand : def.operands)
-    // `reads` is for tests, and without tables a kernel computes its angles.
-    if (takes(whole, operand.name) && operand.name != TensorName::kReads &&
-        tensorRule(operand.name).lead != Lead::kPositions)
+  for (const Operand &operand : def.operands) {
+    // `reads` is for tests, without tables a kernel computes its angles, and most keys begin at position 0.
+    const Lead lead = tensorRule(operand.name).lead;
+    if (takes(whole, operand.name) && operand.name != TensorName::kReads && lead != Lead::kPositions &&
+        lead != Lead::kSequences)
       NSA_RETURN_IF_ERROR(fill(operand));
+  }
   return Status::ok();
 }
 

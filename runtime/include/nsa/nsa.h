@@ -276,9 +276,9 @@ typedef struct nsa_tensor {
  * "A else B" means that the operator reads B if A is not bound, so that all branches may read the same K and V.
  * Brackets mark tensors that a call may leave out.
  *
- *   dense, window  Q, K_WIN else K, V_WIN else V            -> OUT, [LSE], [READS]
+ *   dense, window  Q, K_WIN else K, V_WIN else V, [K_OFFSET] -> OUT, [LSE], [READS]
  *   compress       K_CMP else K, V_CMP else V, weights      -> K_COMP, V_COMP
- *   cmp            Q_CMP else Q, K_COMP, V_COMP             -> OUT, [LSE], [READS]
+ *   cmp            Q_CMP else Q, K_COMP, V_COMP, [K_OFFSET] -> OUT, [LSE], [READS]
  *   select         Q_CMP else Q, K_COMP, [LSE of cmp]       -> BLOCK_LIST
  *   sel            Q, K_SEL else K, V_SEL else V, BLOCK_LIST -> OUT, [LSE], [READS]
  *   combine        O_CMP, O_SEL, O_WIN (of the branches that are on), GATES -> OUT
@@ -296,14 +296,15 @@ typedef struct nsa_tensor {
  *   OUT, O_*             [.., query_heads, v_dim]; of rotate and rotate_bwd as X: [.., kv_heads, qk_dim]
  *   COS, SIN             fp32 [at least max_seqlen_k, rotary_dims / 2], or absent: computed in fp64
  *   LSE*                 fp32 [.., query_heads]
+ *   K_OFFSET             int32 [batch]: the position of each sequence's first key, from -2^30 to 2^30, or absent: 0.
+ *                        For cmp a multiple of cmp_stride. Query i stands at position seqlen_k - seqlen_q + i.
  *   BLOCK_LIST           int32 [.., kv_heads, sel_count]: ascending numbers of the sequence's blocks; -1 fills the end
  *   GATES                [.., heads, 3] in the order cmp, sel, win
  *   READS                int32 [.., kv_heads]: how many tokens and compressed blocks the query's group attended
  *   K_COMP, V_COMP       [.., kv_heads, dim] with a row for each compressed block in the place of time
  * A sequence of T tokens has N_c(T) = T < cmp_block ? 0 : (T - cmp_block) / cmp_stride + 1 compressed blocks. In the
  * packed layout the blocks of the sequences follow each other without gaps, and the tensors may have more rows than
- * blocks. In the dense layout, cmp, select, rotate and rotate_bwd assume that a sequence has as many tokens as
- * queries. If a sequence has more tokens than queries, these operators need the packed layout.
+ * blocks. Only in the packed layout may a sequence of cmp, select, rotate and rotate_bwd have more tokens than queries.
  *
  * The cache of decode. Each call of decode brings T_q = T >= 1 new tokens of each sequence: a prompt, a chunk of a
  * prompt or a single token. In the packed layout CU_SEQLENS_Q gives the number of new tokens for each sequence, which
@@ -338,10 +339,10 @@ typedef enum nsa_name {
   NSA_W2_K = 35, NSA_W2_V = 36, NSA_B2_K = 37, NSA_B2_V = 38, NSA_K_CACHE = 39, NSA_V_CACHE = 40,
   NSA_K_SEL_CACHE = 41, NSA_V_SEL_CACHE = 42, NSA_K_WIN_CACHE = 43, NSA_V_WIN_CACHE = 44, NSA_K_COMP_CACHE = 45,
   NSA_V_COMP_CACHE = 46, NSA_K_RAW = 47, NSA_V_RAW = 48, NSA_BLOCK_TABLE = 49, NSA_CACHE_SEQLENS = 50,
-  NSA_X = 51, NSA_COS = 52, NSA_SIN = 53
+  NSA_X = 51, NSA_COS = 52, NSA_SIN = 53, NSA_K_OFFSET = 54
 } nsa_name;
 /* clang-format on */
-enum { NSA_NAMES = 54 };
+enum { NSA_NAMES = 55 };
 
 typedef struct nsa_binding {
   nsa_name name;
@@ -436,8 +437,7 @@ NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindin
 
 /* Waits for `stream`, then reads and clears the plan's status word. Returns NSA_OK, or NSA_DEVICE_ERROR with the
  * violated rule in `error`, or NSA_CAPTURING while `stream` captures. On the CPU nsa_run itself returns the error of a
- * violated rule. All runs of a plan on all streams share the plan's status word. The status word keeps the first error
- * since it was cleared. */
+ * violated rule. All runs of a plan on all streams share the plan's status word, which keeps one error. */
 NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
 /* A JSON text that says what the plan runs: `operator`, `problem`, `device`, `source` (memory, database, pack,

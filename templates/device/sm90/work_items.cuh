@@ -22,8 +22,8 @@ struct WorkItem {
   int32 first_time; // time of query 0 of the launch
   int32 kv_head;
   int32 first_row;
-  int32 rows;      // of the sequence and key/value head; 0 means that there is no further item
-  int32 earlier;   // tokens before query 0
+  int32 rows;      // of the sequence and key/value head; 0: there is no further item; negative: nothing to compute
+  int32 earlier;   // position of query 0, counted from key 0
   int32 first_key; // keys [first_key, past_key): some row of the cluster's tiles sees them
   int32 past_key;
 };
@@ -44,21 +44,19 @@ public:
     int32 index = round * workers + (round % 2 == 0 ? worker : workers - 1 - worker);
     ++round;
 
-    SequencePlace place;
     if constexpr (Facts::kPacked) {
       if (!find_sequence(index))
         return {};
-      place = place_sequence<Facts>(args, batch);
+      const SequencePlace place = place_sequence<Facts>(args, batch);
+      return item_of(place, row_tiles(place.queries), index, rank);
     } else {
-      place = place_sequence<Facts>(args, 0);
-      const int32 tiles = row_tiles(place.queries) * args.kv_heads;
+      const int32 head_tiles = row_tiles(queries_of(args, 0, args.seqlen_q));
+      const int32 tiles = head_tiles * args.kv_heads;
       batch = tiles == 0 ? args.batch : index / tiles;
       if (batch >= args.batch)
         return {};
-      index -= batch * tiles;
-      place = place_sequence<Facts>(args, batch);
+      return item_of(place_sequence<Facts>(args, batch), head_tiles, index - batch * tiles, rank);
     }
-    return item_of(place, index, rank);
   }
 
 private:
@@ -97,14 +95,13 @@ private:
     return false;
   }
 
-  // Returns the work item with the number `index` within a sequence. In the returned work item, first_row is the first
-  // row of block `rank` of the cluster.
-  NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index, int32 rank) const {
-    const int32 tiles = row_tiles(place.queries);
+  // Returns the work item with the number `index` within a sequence, which has `tiles` items for each key/value head.
+  // In the returned work item, first_row is the first row of block `rank` of the cluster.
+  NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 tiles, int32 index, int32 rank) const {
     // `heads` is the number of key/value heads whose keys and values fit into L2 together. In sliding-window attention
     // each query attends few keys, so the keys and values in use fit into L2 for all heads.
     constexpr int32 kShareKeys = (40 << 20) / Facts::kKeyBytes;
-    const int32 keys = max((place.earlier + place.queries) / Facts::kKeyStride, 1);
+    const int32 keys = max(min(place.earlier + place.queries, place.k_length) / Facts::kKeyStride, 1);
     const int32 fitting = Facts::kWindowed ? args.kv_heads : kShareKeys / keys;
     const int32 heads = max(min(fitting, args.kv_heads), 1);
     const int32 section = index / (tiles * heads);
@@ -124,7 +121,7 @@ private:
     const int32 cluster_row = tile * Facts::kCluster * Facts::kRows;
     item.first_row = cluster_row + rank * Facts::kRows;
     const int32 last_row = min(cluster_row + Facts::kCluster * Facts::kRows, item.rows) - 1;
-    item.past_key = past_visible_key<Facts>(place.earlier + last_row / Facts::kGroup);
+    item.past_key = past_real_key<Facts>(place.earlier + last_row / Facts::kGroup, place.k_length);
     const int32 first_past = past_visible_key<Facts>(place.earlier + cluster_row / Facts::kGroup);
     item.first_key = Facts::kWindowed ? max(first_past - args.window, 0) : 0;
     return item;

@@ -55,6 +55,35 @@ TEST(OperatorFile, RankWithoutBatchIsOneDenseSequence) {
   EXPECT_FALSE(tensors.contains(TensorName::kCuSeqlensQ));
 }
 
+TEST(OperatorFile, OffsetsOfKeysAreReadInBothLayouts) {
+  Tensors tensors = with(window(), "k_offset", lengths({-64}));
+  Result<OperatorFile> file = read(Operator::kDense, tensors);
+  ASSERT_TRUE(file) << file.status().toString();
+  EXPECT_TRUE(file->withoutBatch);
+  EXPECT_EQ(file->inputs[TensorName::kKOffset].shape, std::vector<int64_t>{1});
+  tensors["k_offset"] = lengths({-64, 0, 9});
+  tensors["cu_seqlens_q"] = lengths({0, 5, 5, 20});
+  tensors["cu_seqlens_k"] = lengths({0, 12, 13, 30});
+  file = read(Operator::kDense, tensors);
+  ASSERT_TRUE(file) << file.status().toString();
+  EXPECT_EQ(file->inputs[TensorName::kKOffset].shape, std::vector<int64_t>{3});
+  tensors["k_offset"] = tensor({3});
+  EXPECT_EQ(read(Operator::kDense, tensors).status().error().rule, "must be int32");
+  tensors["k_offset"] = with({}, "x", lengths({0})).at("x");
+  tensors["k_offset"].shape = {1, 1};
+  EXPECT_EQ(read(Operator::kDense, tensors).status().error().rule, "must be [batch]");
+}
+
+// Tables of cosines have positions in the place of time, and no batch.
+TEST(OperatorFile, TablesOfAnglesHaveNoBatch) {
+  HostTensor table = HostTensor::make(DType::kF32, {20, 32});
+  const Result<OperatorFile> file =
+      read(Operator::kRotate, {{"x", tensor({3, 20, 8, 64})}, {"cos", table}, {"sin", table}});
+  ASSERT_TRUE(file) << file.status().toString();
+  EXPECT_EQ(file->inputs.maxima.batch, 3);
+  EXPECT_EQ(file->inputs[TensorName::kCos].shape, (std::vector<int64_t>{20, 32}));
+}
+
 TEST(OperatorFile, OneMoreDimensionIsADenseBatch) {
   const Result<OperatorFile> file = read(
       Operator::kDense, {{"q", tensor({3, 20, 8, 64})}, {"k", tensor({3, 30, 2, 64})}, {"v", tensor({3, 30, 2, 48})}});

@@ -121,7 +121,7 @@ private:
       slots.view(isOn(i) ? caches[i]->data() : nullptr, caches[i]->strides());
     for (size_t i = 4; i < 6; ++i)
       slots.view(isOn(i) ? staged[i - 4]->data() : nullptr, staged[i - 4]->strides());
-    slots.view(given.as<void>(), {8, 1}).i32(int32_t(batch));
+    slots.view(given.as<void>(), {kSequenceFields, 1}).i32(int32_t(batch));
     // The launcher may know a larger maximum.
     auto programs =
         kernel.programs({{"max_seqlen_q", longest + int64_t(engine() % 40)}, {"kv_heads", kKvHeads}, {"batch", batch}});
@@ -251,7 +251,7 @@ TEST_P(CpuAppendRefused, NothingIsTouched) {
     slots.view(pool.data(), pool.strides());
   slots.view(ring.data(), ring.strides()).view(ring.data(), ring.strides());
   slots.view(staged.data(), staged.strides()).view(staged.data(), staged.strides());
-  slots.view(rows, {8, 1}).i32(2);
+  slots.view(rows, {kSequenceFields, 1}).i32(2);
   kernel.run(slots, {{"max_seqlen_q", 6}, {"kv_heads", kKvHeads}, {"batch", 2}});
   EXPECT_TRUE(pool.equals(poolBefore));
   EXPECT_TRUE(ring.equals(ringBefore));

@@ -1,5 +1,6 @@
 // The attention template on the CPU backend alone, against the fp64 reference: every byte that a query may not attend
 // is NaN while its row is computed.
+#include "runtime/base/sequence_fields.h"
 #include "tests/harness/seed.h"
 #include "tests/unit/cpu/guarded_tensor.h"
 #include "tests/unit/cpu/template_kernel.h"
@@ -10,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace nsa::test {
 namespace {
@@ -92,17 +94,19 @@ struct Problem {
   }
 
   // `table`: of a packed batch; dense is one sequence. Outputs are fresh.
-  void run(const TemplateKernel &kernel, const std::vector<std::array<int32_t, 8>> &table = {}, int32_t begin = 0,
+  void run(const TemplateKernel &kernel, const std::vector<SequenceRecord> &table = {}, int32_t begin = 0,
            int32_t end = kAll) {
     for (GuardedBuffer *memory : {&out.memory, &lse.memory, &reads.memory})
       std::memset(memory->as<void>(), 0xff, memory->size());
     Slots slots;
     for (GuardedTensor *tensor : {&q, &k, &v, &out, &lse})
       slots.view(tensor->memory.as<void>(), tensor->strides());
-    slots.view(reads.memory.as<void>(), reads.strides()).view(table.empty() ? nullptr : table.data(), {8, 1});
+    slots.view(reads.memory.as<void>(), reads.strides());
+    slots.view(table.empty() ? nullptr : table.data(), {kSequenceFields, 1});
+    slots.view(firstKey ? &*firstKey : nullptr, {1});
     const bool packed = !table.empty();
     slots.i32(packed ? -7 : int32_t(c.queries)).i32(packed ? -7 : int32_t(c.keys)).i32(begin).i32(end).i32(c.window);
-    slots.f32(float(reference::softmaxScale(specOf(c)) * 1.4426950408889634));
+    slots.f32(float(reference::softmaxScale(specOf(c)) * 1.4426950408889634)).view(status, {1});
     kernel.run(slots, {{"max_seqlen_q", q.time}, {"kv_heads", kKvHeads}, {"batch", packed ? table.size() : 1}});
   }
 
@@ -142,6 +146,8 @@ struct Problem {
   }
 
   Case c;
+  std::optional<int32_t> firstKey{}; // the position of the dense sequence's first key
+  int32_t status[2] = {0, -1};
   int64_t heads;
   GuardedTensor q, k, v, out, lse;
   GuardedCounts reads;
@@ -201,6 +207,59 @@ TEST_P(CpuAttention, MatchesReference) {
   }
 }
 
+// Keys that do not begin at position 0: before all queries, among them, and behind them. Nothing behind the last key is
+// read, and the kernel of a packed batch, which finds the offset in its table, gives the same bits.
+TEST_P(CpuAttention, KeysBeginWhereTheOffsetSays) {
+  const auto &[features, c] = GetParam();
+  std::mt19937 engine(freshSeed());
+  Problem problem(c, c.queries, c.op == Operator::kCmp ? specOf(c).compressedBlocks(c.keys) : c.keys, engine);
+  reference::Attention attention = problem.reference();
+  attention.sequences = reference::denseSequences(1, c.queries, c.keys);
+  const TemplateKernel kernel = compile(c, /*packed=*/false, features);
+  const TemplateKernel packedKernel = compile(c, /*packed=*/true, features);
+  const int32_t step = c.op == Operator::kCmp ? c.stride : 1;
+  const auto blocks = int32_t(specOf(c).compressedBlocks(c.keys));
+  for (const int64_t tokens : {-c.keys, -c.keys / 2, int64_t(-step), int64_t(0), int64_t(step), c.keys / 2,
+                               c.keys - c.queries / 2, 2 * c.keys, int64_t{1} << 30, -(int64_t{1} << 30)}) {
+    const auto offset = int32_t(tokens / step * step);
+    SCOPED_TRACE(testing::Message() << "offset " << offset);
+    attention.sequences[0].keyOffset = offset;
+    const reference::AttentionResult expected = reference::attend(attention);
+    const std::vector<bool> written(size_t(c.queries), true);
+    problem.firstKey = offset;
+    problem.run(kernel);
+    problem.expectRight(expected, written);
+    problem.firstKey.reset();
+    SequenceRecord record;
+    record.fields = {0, int32_t(c.queries), 0, int32_t(c.keys), 0, blocks, 0, 0, offset};
+    problem.run(packedKernel, {record});
+    problem.expectRight(expected, written);
+    EXPECT_EQ(problem.status[0], 0);
+  }
+}
+
+// An offset that breaks a rule leaves all outputs alone and is reported.
+TEST_P(CpuAttention, AMalformedOffsetIsReported) {
+  const auto &[features, c] = GetParam();
+  std::mt19937 engine(freshSeed());
+  Problem problem(c, c.queries, c.op == Operator::kCmp ? specOf(c).compressedBlocks(c.keys) : c.keys, engine);
+  const TemplateKernel kernel = compile(c, /*packed=*/false, features);
+  const bool splits = c.op == Operator::kCmp && c.stride > 1;
+  constexpr int32_t kFar = 1 << 30;
+  for (const int32_t offset : {kFar + 64, -kFar - 64, kAll, std::numeric_limits<int32_t>::min(), 1, -1}) {
+    SCOPED_TRACE(testing::Message() << "offset " << offset);
+    if (std::abs(offset) == 1 && !splits)
+      continue;
+    problem.firstKey = offset;
+    problem.status[0] = 0;
+    problem.status[1] = -1;
+    problem.run(kernel);
+    problem.expectRight({}, std::vector<bool>(size_t(c.queries), false));
+    EXPECT_EQ(problem.status[0], 11);
+    EXPECT_EQ(problem.status[1], 0);
+  }
+}
+
 constexpr Operator kDense = Operator::kDense, kWindow = Operator::kWindow, kCmp = Operator::kCmp;
 constexpr DType kF32 = DType::kF32, kF16 = DType::kF16, kBf16 = DType::kBf16;
 const Case kCases[] = {
@@ -217,8 +276,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, CpuAttention,
                          testing::Combine(testing::ValuesIn(runnableFeatures()), testing::ValuesIn(kCases)));
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CpuAttention);
 
-// A packed batch as its table describes it: sequences without queries, without keys, and one that was malformed, whose
-// row is zero and whose tensors must not be touched.
+// A packed batch as its table describes it: sequences without queries, without keys, with keys that begin elsewhere,
+// and one that was malformed, whose row is zero and whose tensors must not be touched.
 class CpuAttentionPacked : public testing::TestWithParam<std::tuple<std::string, Operator>> {};
 
 TEST_P(CpuAttentionPacked, FollowsTheTable) {
@@ -227,16 +286,19 @@ TEST_P(CpuAttentionPacked, FollowsTheTable) {
   const Spec spec = specOf(c);
   const std::vector<int32_t> q = {0, 23, 23, 35, 35, 40, 58}, k = {0, 30, 47, 59, 59, 70, 128};
   constexpr size_t kMalformed = 4;
-  const std::vector<reference::Sequence> sequences = reference::packedSequences(q, k, spec);
-  std::vector<std::array<int32_t, 8>> table;
+  std::vector<reference::Sequence> sequences = reference::packedSequences(q, k, spec);
+  sequences[0].keyOffset = -8;
+  sequences[5].keyOffset = 30;
+  std::vector<SequenceRecord> table;
   for (const reference::Sequence &s : sequences)
-    table.push_back({int32_t(s.queryBegin), int32_t(s.queries), int32_t(s.keyBegin), int32_t(s.keys),
-                     int32_t(s.blockBegin), int32_t(spec.compressedBlocks(s.keys)), 0, 0});
+    table.push_back({{int32_t(s.queryBegin), int32_t(s.queries), int32_t(s.keyBegin), int32_t(s.keys),
+                      int32_t(s.blockBegin), int32_t(spec.compressedBlocks(s.keys)), 0, 0, int32_t(s.keyOffset)}});
   table[kMalformed] = {};
 
-  const auto &last = table.back();
+  SequenceRecord &last = table.back();
   std::mt19937 engine(freshSeed());
-  Problem problem(c, q.back(), op == kCmp ? last[4] + last[5] : k.back(), engine);
+  Problem problem(c, q.back(), op == kCmp ? last[SequenceField::kCBegin] + last[SequenceField::kCLength] : k.back(),
+                  engine);
   reference::Attention attention = problem.reference();
   attention.sequences = sequences;
   const reference::AttentionResult expected = reference::attend(attention);

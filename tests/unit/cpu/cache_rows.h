@@ -2,12 +2,14 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include "runtime/base/sequence_fields.h"
+
 #include <array>
 #include <cstdint>
 
 namespace nsa::test {
 
-using CacheRow = std::array<int32_t, 8>;
+using CacheRow = std::array<int32_t, kSequenceFields>;
 
 // One sequence of a step, well-formed.
 struct CacheGrowth {

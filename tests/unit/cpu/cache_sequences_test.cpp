@@ -62,7 +62,7 @@ public:
       slots.view(step.offsets.empty() ? nullptr : offsets.as<void>(), {1}).view(lengths.as<void>(), {1});
       slots.view(pageSize ? table.as<void>() : nullptr, {int64_t(pages), 1});
       slots.i32(step.seqlenQ).i32(step.totalQ).i32(step.capacity).i32(step.pages).i32(step.maxQ).i32(step.maxK);
-      slots.i32(int32_t(batch)).view(rows.as<void>(), {8, 1}).view(status, {1});
+      slots.i32(int32_t(batch)).view(rows.as<void>(), {kSequenceFields, 1}).view(status, {1});
       kernel.program().runOnce(slots, against, int32_t(sequence));
       outcome.codes.push_back(status[0]);
       EXPECT_EQ(status[1], status[0] ? int32_t(sequence) : -1);

@@ -1,5 +1,6 @@
 // The sequences template on the CPU backend alone: the table that it writes, and what it says of lengths that break a
 // rule. Offsets stand between guard pages, so a read past them stops the test.
+#include "runtime/base/sequence_fields.h"
 #include "tests/harness/seed.h"
 #include "tests/unit/cpu/template_kernel.h"
 
@@ -14,11 +15,12 @@ namespace nsa::test {
 namespace {
 
 constexpr int32_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
-using Row = std::array<int32_t, 8>;
+using Row = std::array<int32_t, kSequenceFields>;
 
 struct Offsets {
   std::vector<int32_t> q, k;
   int32_t totalQ, totalK, totalC, maxQ, maxK;
+  std::vector<int32_t> firstKeys = {}; // the positions of the sequences' first keys; empty: absent
 };
 
 struct Table {
@@ -38,14 +40,18 @@ public:
     GuardedBuffer q(4 * (batch + 1)), k(4 * (batch + 1));
     std::copy(offsets.q.begin(), offsets.q.end(), q.as<int32_t>());
     std::copy(offsets.k.begin(), offsets.k.end(), k.as<int32_t>());
+    GuardedBuffer firstKeys(4 * offsets.firstKeys.size());
+    std::copy(offsets.firstKeys.begin(), offsets.firstKeys.end(), firstKeys.as<int32_t>());
     Table table;
     table.rows.resize(batch);
     GuardedBuffer rows(batch * sizeof(Row));
     for (size_t sequence = 0; sequence < batch; ++sequence) {
       int32_t status[2] = {0, -1};
       Slots slots;
-      slots.view(q.as<void>(), {1}).view(k.as<void>(), {1}).i32(offsets.totalQ).i32(offsets.totalK);
-      slots.i32(offsets.totalC).i32(offsets.maxQ).i32(offsets.maxK).view(rows.as<void>(), {8, 1}).view(status, {1});
+      slots.view(q.as<void>(), {1}).view(k.as<void>(), {1});
+      slots.view(offsets.firstKeys.empty() ? nullptr : firstKeys.as<void>(), {1});
+      slots.i32(offsets.totalQ).i32(offsets.totalK).i32(offsets.totalC).i32(offsets.maxQ).i32(offsets.maxK);
+      slots.view(rows.as<void>(), {kSequenceFields, 1}).view(status, {1});
       kernel.program().run(slots, int32_t(sequence));
       table.codes.push_back(status[0]);
       EXPECT_EQ(status[1], status[0] ? int32_t(sequence) : -1);
@@ -131,6 +137,46 @@ TEST_P(CpuSequences, BrokenRulesAreReportedAndLeaveAnEmptyRow) {
       }
       EXPECT_EQ(table.rows[i], expected) << "sequence " << i;
     }
+  }
+}
+
+// Where keys lie that do not begin at position 0, and offsets that are too great or that split a block. Blocks of a
+// sequence whose offset breaks the rule still stand before those of the next.
+TEST_P(CpuSequences, OffsetsOfKeysAreTabulatedAndChecked) {
+  constexpr int32_t kFar = 1 << 30;
+  struct Case {
+    std::vector<int32_t> firstKeys;
+    std::array<int32_t, 3> codes, codesOfTokens; // in blocks of 4 every 2, and of 1 every 1
+  };
+  const Case cases[] = {
+      {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
+      {{2, -4, 1000}, {0, 0, 0}, {0, 0, 0}},
+      {{1, -3, 7}, {11, 11, 11}, {0, 0, 0}},
+      {{kFar, -kFar, 6}, {0, 0, 0}, {0, 0, 0}},
+      {{kFar + 2, -kFar - 2, kFar + 1}, {11, 11, 11}, {11, 11, 11}},
+      {{kMost, kLeast, 2}, {11, 11, 0}, {11, 11, 0}},
+  };
+  for (const auto &[block, stride] : {std::pair{4, 2}, {1, 1}}) {
+    const SequencesKernel kernel(block, stride, GetParam());
+    for (const Case &c : cases) {
+      SCOPED_TRACE(testing::PrintToString(c.firstKeys) + " in blocks of " + std::to_string(block));
+      const Offsets offsets = {{0, 10, 10, 30}, {0, 20, 25, 50}, 30, 50, kMost, 20, 30, c.firstKeys};
+      const Table table = kernel.run(offsets);
+      int64_t blocks = 0;
+      for (size_t i = 0; i < 3; ++i) {
+        const int32_t keys = offsets.k[i + 1] - offsets.k[i];
+        const int64_t own = blocksOf(keys, block, stride);
+        Row expected = {
+            offsets.q[i],  offsets.q[i + 1] - offsets.q[i], offsets.k[i], keys, int32_t(blocks), int32_t(own), 0, 0,
+            c.firstKeys[i]};
+        const int32_t code = block == 1 ? c.codesOfTokens[i] : c.codes[i];
+        EXPECT_EQ(table.codes[i], code) << "sequence " << i;
+        EXPECT_EQ(table.rows[i], code ? Row{} : expected) << "sequence " << i;
+        blocks += own;
+      }
+    }
+    // Lengths that break a rule are reported before an offset that does.
+    EXPECT_EQ(kernel.run({{0, 10}, {0, 5}, 10, 5, kMost, 20, 30, {kMost}}).codes, (std::vector<int32_t>{3}));
   }
 }
 

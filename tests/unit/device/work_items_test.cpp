@@ -17,6 +17,7 @@ namespace {
 
 struct Arguments {
   View<int32, 2> sequences = {};
+  View<int32, 1> k_offset = {}, status = {};
   int32 seqlen_q = 0, seqlen_k = 0, query_begin = 0, query_end = 1 << 30, window = 0, kv_heads = 0, batch = 0;
 };
 
@@ -31,18 +32,24 @@ template <int32 kBlocks, int32 kHeads, bool kIsPacked, bool kIsWindowed, bool kI
   static constexpr int32 kSequenceCBegin = static_cast<int32>(SequenceField::kCBegin);
   static constexpr int32 kSequenceKEntry = static_cast<int32>(SequenceField::kKEntry);
   static constexpr int32 kSequenceQEntry = static_cast<int32>(SequenceField::kQEntry);
+  static constexpr int32 kSequenceKOffset = static_cast<int32>(SequenceField::kKOffset);
+  static constexpr int32 kKOffsetLimit = kMostKOffset, kBadKOffset = 11;
 };
+
+constexpr int32 kMalformed = kMostKOffset + 64;
 
 struct Lengths {
   int32 queries, keys;
+  int32 first_key = 0; // its position
 };
 
 template <typename Facts> std::vector<WorkItem> itemsOf(const Arguments &args, int32 block) {
   std::vector<WorkItem> items;
   simulator::runBlock(kWarpSize, {static_cast<unsigned>(block), 0, 0}, simulator::Order::kForward, [&] {
     WorkOrder<Facts, Arguments> order(args);
-    for (WorkItem item = order.next(block % Facts::kCluster); item.rows > 0; item = order.next(block % Facts::kCluster))
-      if (threadIdx.x == 0)
+    for (WorkItem item = order.next(block % Facts::kCluster); item.rows != 0;
+         item = order.next(block % Facts::kCluster))
+      if (threadIdx.x == 0 && item.rows > 0)
         items.push_back(item);
   });
   return items;
@@ -54,16 +61,22 @@ template <typename Facts> void checkOrder(const std::vector<Lengths> &lengths, i
   args.kv_heads = kvHeads;
   args.batch = static_cast<int32>(lengths.size());
   std::vector<SequenceRecord> table;
+  std::vector<int32> offsets; // of a dense launch
+  alignas(8) int32 status[2] = {0, 0};
   int32 time = 0, longest = 0;
   for (const Lengths &each : lengths) {
     SequenceRecord &record = table.emplace_back();
     record[SequenceField::kQBegin] = time;
     record[SequenceField::kQLength] = each.queries;
     record[SequenceField::kKLength] = each.keys;
+    record[SequenceField::kKOffset] = each.first_key;
+    offsets.push_back(each.first_key);
     time += each.queries;
     longest = std::max(longest, each.queries);
   }
   args.sequences = {table[0].fields.data(), {kSequenceFields, 1}, 0};
+  args.k_offset = {offsets.data(), {1}, 0};
+  args.status = {status, {1}, 0};
   args.seqlen_q = lengths[0].queries;
   args.seqlen_k = lengths[0].keys;
   // The grid of the template's header.
@@ -72,6 +85,13 @@ template <typename Facts> void checkOrder(const std::vector<Lengths> &lengths, i
   const int32 blocks = Facts::kCluster * std::min(multiprocessors / Facts::kCluster, most);
   gridDim = {static_cast<unsigned>(blocks), 1, 1};
 
+  const auto keysOf = [&](const WorkItem &item) {
+    for (size_t i = 0; Facts::kPacked && i < lengths.size(); ++i)
+      if (item.first_time >= table[i][SequenceField::kQBegin] &&
+          item.first_time < table[i][SequenceField::kQBegin] + lengths[i].queries)
+        return lengths[i].keys;
+    return args.seqlen_k;
+  };
   std::map<std::tuple<int32, int32, int32>, int> timesDone; // time of all sequences, key/value head, row of the time
   for (int32 leader = 0; leader < blocks; leader += Facts::kCluster) {
     const std::vector<WorkItem> first = itemsOf<Facts>(args, leader);
@@ -89,13 +109,21 @@ template <typename Facts> void checkOrder(const std::vector<Lengths> &lengths, i
           const int32 entryTime = Facts::kPacked ? 0 : item.q_entry * args.seqlen_q;
           ++timesDone[{entryTime + item.first_time + query, item.kv_head, row % Facts::kGroup}];
           const int32 past = past_visible_key<Facts>(item.earlier + query);
-          ASSERT_LE(past, std::max(item.past_key, 0));
+          const int32 keys = past_visible_key<Facts>(keysOf(item) - 1);
+          ASSERT_LE(std::min(past, keys), std::max(item.past_key, 0));
+          ASSERT_LE(item.past_key, std::max(keys, 0));
           if (Facts::kWindowed)
             ASSERT_GE(std::max(past - args.window, 0), item.first_key);
         }
       }
     }
   }
+  // The table holds a malformed sequence as one without queries; a dense launch finds it out and leaves it out.
+  const auto malformed = Facts::kPacked ? lengths.end() : std::ranges::find(lengths, kMalformed, &Lengths::first_key);
+  const bool isReported = malformed != lengths.end();
+  EXPECT_EQ(status[0], isReported ? Facts::kBadKOffset : 0);
+  EXPECT_EQ(status[1], isReported ? malformed - lengths.begin() : 0);
+  time -= isReported ? malformed->queries : 0;
   EXPECT_EQ(timesDone.size(), static_cast<size_t>(time) * static_cast<size_t>(kvHeads) * Facts::kGroup);
   EXPECT_TRUE(std::ranges::all_of(timesDone, [](const auto &each) { return each.second == 1; }));
 }
@@ -105,13 +133,16 @@ template <int32 kBlocks, int32 kHeads> void checkOrders() {
   // An odd number of them, and one cluster alone.
   for (const int32 multiprocessors : {7, 2}) {
     SCOPED_TRACE(multiprocessors);
-    const std::vector<Lengths> same(3, {130, 200});
-    checkOrder<Case<kBlocks, kHeads, false, false, false>>(same, kKvHeads, multiprocessors);
-    checkOrder<Case<kBlocks, kHeads, false, true, false>>(same, kKvHeads, multiprocessors);
-    checkOrder<Case<kBlocks, kHeads, false, false, true>>(same, kKvHeads, multiprocessors);
+    const std::vector<Lengths> same(3, {130, 200}), shifted = {{130, 200, -64}, {130, 200, 96}, {130, 200, 1600}},
+                                                    malformed = {{130, 200}, {130, 200, kMalformed}, {130, 200, -1600}};
+    for (const std::vector<Lengths> &lengths : {same, shifted, malformed}) {
+      checkOrder<Case<kBlocks, kHeads, false, false, false>>(lengths, kKvHeads, multiprocessors);
+      checkOrder<Case<kBlocks, kHeads, false, true, false>>(lengths, kKvHeads, multiprocessors);
+      checkOrder<Case<kBlocks, kHeads, false, false, true>>(lengths, kKvHeads, multiprocessors);
+    }
     std::vector<Lengths> uneven = {{1, 1}, {0, 0}, {0, 70}, {257, 300}, {64, 64}, {7, 900}};
     for (int32 i = 0; i < 40; ++i) // more sequences than a warp has lanes
-      uneven.push_back({i % 5, i});
+      uneven.push_back({i % 5, i, 3 * (i % 9) - 11});
     for (Lengths &each : uneven)
       each.queries = std::min(each.queries, each.keys);
     checkOrder<Case<kBlocks, kHeads, true, false, false>>(uneven, kKvHeads, multiprocessors);

@@ -250,6 +250,37 @@ TEST_F(CApi, LengthsBeyondTheMaximaAreNamedWithTheirSequence) {
   EXPECT_EQ(plan.run(call), NSA_OK) << plan.error.message;
 }
 
+TEST_F(CApi, RulesOfKeyOffsets) {
+  for (const nsa_layout layout : {NSA_LAYOUT_DENSE, NSA_LAYOUT_PACKED}) {
+    Call call(layout);
+    store(call, {.scratchBytes = 64}, countingCode());
+    Engine engine(cache);
+    Plan plan(engine, call);
+    ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+    constexpr int32_t kFar = 1 << 30;
+    static int32_t good[3] = {-kFar, kFar, 0}, low[2] = {0, -kFar - 1}, high[2] = {kFar + 1, 0};
+    checkRules(
+        plan, layout,
+        {
+            {"k_offset.dtype", "fp32", "must be int32", [](Call &c) { c.set(NSA_K_OFFSET, good, NSA_FP32, {2}); }},
+            {"k_offset.rank", "2", "must be 1", [](Call &c) { c.set(NSA_K_OFFSET, good, NSA_INT32, {2, 1}); }},
+            {"k_offset.shape", "[3]", "2 (batch", [](Call &c) { c.set(NSA_K_OFFSET, good, NSA_INT32, {3}); }},
+            {"k_offset.data", "null", "2] elements", [](Call &c) { c.set(NSA_K_OFFSET, nullptr, NSA_INT32, {2}); }},
+            {"k_offset[1]", "-1073741825", "2^30", [](Call &c) { c.set(NSA_K_OFFSET, low, NSA_INT32, {2}); }},
+            {"k_offset[0]", "1073741825", "2^30", [](Call &c) { c.set(NSA_K_OFFSET, high, NSA_INT32, {2}); }},
+        });
+    call.set(NSA_K_OFFSET, good, NSA_INT32, {2});
+    EXPECT_EQ(plan.run(call), NSA_OK) << plan.error.message;
+    call.maxima.max_seqlen_k = kFar - 127;
+    store(call, {.scratchBytes = 64}, countingCode());
+    Plan longPlan(engine, call);
+    ASSERT_EQ(longPlan.status, NSA_OK) << longPlan.error.message;
+    EXPECT_EQ(longPlan.run(call), NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(longPlan.error.field, "k_offset");
+    EXPECT_NE(std::string(longPlan.error.rule).find("2^30 - 128"), std::string::npos) << longPlan.error.rule;
+  }
+}
+
 TEST(Operators, TheHeaderHasTheNumbersOfTheTable) {
   const std::pair<nsa_op, const char *> operators[] = {
       {NSA_OP_DENSE, "dense"},   {NSA_OP_WINDOW, "window"}, {NSA_OP_COMPRESS, "compress"},    {NSA_OP_CMP, "cmp"},

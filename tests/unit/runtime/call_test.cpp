@@ -24,7 +24,7 @@ struct TestCall {
   Maxima maxima = {.batch = 2, .tokensQ = 128, .seqlenQ = 64, .seqlenK = 96};
   Bindings bindings;
   std::array<int32_t, 3> offsetsQ = {0, 30, 80}, offsetsK = {0, 40, 120};
-  std::array<int32_t, 2> cacheLengths = {0, 30};
+  std::array<int32_t, 2> cacheLengths = {0, 30}, firstKeys = {-64, 16};
   alignas(16) std::byte memory[64];
 
   TestCall(Operator op, Layout layout) {
@@ -69,6 +69,8 @@ struct TestCall {
     if (rule.lead == Lead::kCache || rule.lead == Lead::kCacheBlocks || rule.lead == Lead::kRing) {
       const int64_t blocks = spec.compressedBlocks(kRoom);
       shape = {2, rule.lead == Lead::kRing ? spec.cmpBlock : rule.lead == Lead::kCache ? kRoom : blocks};
+    } else if (rule.lead == Lead::kSequences) {
+      return set(name, firstKeys.data(), spec.types().of(rule.role), {2});
     } else if (rule.lead != Lead::kNone) {
       if (spec.layout == Layout::kDense)
         shape.push_back(2);
@@ -228,6 +230,10 @@ TEST(Call, BrokenRulesNameTensorValueAndRule) {
        [](TestCall &c) { c.offsetsK[2] = 39; }},
       {Operator::kNsa, Layout::kPacked, "seqlen_q of sequence 1", "50", "at most its seqlen_k = 40",
        [](TestCall &c) { c.offsetsK[2] = 80; }},
+      {Operator::kCmp, Layout::kDense, "k_offset[1]", "20", "multiple of cmp_stride = 8",
+       [](TestCall &c) { c.firstKeys[1] = 20; }},
+      {Operator::kCmp, Layout::kPacked, "k_offset[0]", "-1", "multiple of cmp_stride = 8",
+       [](TestCall &c) { c.firstKeys[0] = -1; }},
   };
   for (const Row &row : rows) {
     TestCall call(row.op, row.layout);

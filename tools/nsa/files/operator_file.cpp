@@ -59,6 +59,9 @@ int64_t longest(const HostTensor &cuSeqlens, int64_t total) {
   return std::min(length, total);
 }
 
+// True for tensors with one first dimension that is the same in both layouts.
+bool countsNoTime(Lead lead) { return lead == Lead::kPositions || lead == Lead::kSequences; }
+
 // What an axis or a leading dimension is, and the tensor that said so first.
 struct Known {
   T source;
@@ -118,6 +121,10 @@ private:
       text += (text.empty() ? "" : ", ") + std::string(axisSource(rule.axes[static_cast<size_t>(i)]));
     if (rule.lead == Lead::kNone)
       return "must be [" + text + "]";
+    if (rule.lead == Lead::kSequences)
+      return "must be [batch]";
+    if (rule.lead == Lead::kPositions)
+      return "must be [positions, " + text + "]";
     if (isPacked)
       return "must be [total, " + text + "] beside cu_seqlens";
     const std::string time = rule.lead == Lead::kBlocks ? "blocks, " : "time, ";
@@ -172,10 +179,11 @@ private:
       return broken("must have extents below 2^31");
     const size_t axisCount = rule.axisCount;
     const bool hasLead = rule.lead != Lead::kNone, ofCache = KvCacheReader::isOfCache(rule.lead);
-    const bool hasBatch = hasLead && (ofCache || (!isPacked && (decodes || shape.size() == axisCount + 2)));
+    const bool countsTime = hasLead && !ofCache && !countsNoTime(rule.lead);
+    const bool hasBatch = ofCache || (countsTime && !isPacked && (decodes || shape.size() == axisCount + 2));
     if (shape.size() != axisCount + hasLead + hasBatch)
       return broken(shapeRule(rule));
-    if (!hasLead || ofCache)
+    if (!countsTime)
       return Status::ok();
     if (!isPacked) {
       if (!batch)
@@ -320,7 +328,7 @@ private:
     result.withoutBatch = batch && batch->extent == kNoBatch;
     if (result.withoutBatch)
       for (auto &[name, tensor] : tensors)
-        if (tensorRule(name).lead != Lead::kNone)
+        if (const Lead lead = tensorRule(name).lead; lead != Lead::kNone && !countsNoTime(lead))
           tensor.shape.insert(tensor.shape.begin(), 1);
     extents.batch = result.withoutBatch || !batch ? 1 : batch->extent;
     // Compress sees no queries, cmp and select see no keys.
