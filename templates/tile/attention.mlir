@@ -171,18 +171,20 @@ func.func @attention(
       %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${query_tile}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${query_tile}x${key_tile}xf32>
       %s = scf.if %is_edge -> (tensor<${query_tile}x${key_tile}xf32>) {
         //! part row_positions
-        %walk_past = tile.splat %past_key : tensor<${query_tile}xi32>
-        %row_past_real_key = arith.minsi %row_past_key, %walk_past : tensor<${query_tile}xi32>
+        // The first column of the tile behind those that a row may attend: no column behind the last key.
+        %past_walk = arith.subi %past_key, %key : i32
+        %past_walk_row = tile.splat %past_walk : tensor<${query_tile}xi32>
+        %key_row = tile.splat %key : tensor<${query_tile}xi32>
+        %past_seen = arith.subi %row_past_key, %key_row : tensor<${query_tile}xi32>
+        %past_column = arith.minsi %past_seen, %past_walk_row : tensor<${query_tile}xi32>
         %column = tile.iota 1 : tensor<${query_tile}x${key_tile}xi32>
-        %key_of_tile = tile.splat %key : tensor<${query_tile}x${key_tile}xi32>
-        %key_index = arith.addi %key_of_tile, %column : tensor<${query_tile}x${key_tile}xi32>
-        %past_wide = tile.broadcast %row_past_real_key : tensor<${query_tile}xi32> -> tensor<${query_tile}x${key_tile}xi32>
-        %is_past = arith.cmpi slt, %key_index, %past_wide : tensor<${query_tile}x${key_tile}xi32>
+        %past_wide = tile.broadcast %past_column : tensor<${query_tile}xi32> -> tensor<${query_tile}x${key_tile}xi32>
+        %is_past = arith.cmpi slt, %column, %past_wide : tensor<${query_tile}x${key_tile}xi32>
         %allowed = scf.if %windowed -> (tensor<${query_tile}x${key_tile}xi1>) {
           %window_row = tile.splat %window : tensor<${query_tile}xi32>
-          %row_oldest_key = arith.subi %row_past_key, %window_row : tensor<${query_tile}xi32>
-          %first_wide = tile.broadcast %row_oldest_key : tensor<${query_tile}xi32> -> tensor<${query_tile}x${key_tile}xi32>
-          %is_recent = arith.cmpi sge, %key_index, %first_wide : tensor<${query_tile}x${key_tile}xi32>
+          %first_column = arith.subi %past_seen, %window_row : tensor<${query_tile}xi32>
+          %first_wide = tile.broadcast %first_column : tensor<${query_tile}xi32> -> tensor<${query_tile}x${key_tile}xi32>
+          %is_recent = arith.cmpi sge, %column, %first_wide : tensor<${query_tile}x${key_tile}xi32>
           %both = arith.andi %is_past, %is_recent : tensor<${query_tile}x${key_tile}xi1>
           scf.yield %both : tensor<${query_tile}x${key_tile}xi1>
         } else {
