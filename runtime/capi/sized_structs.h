@@ -33,8 +33,10 @@ inline bool isOptionsOf01(const nsa_engine_options &options) { return options.si
 inline constexpr size_t kMostStructBytes = 4096; // a larger number is a size that was not set
 Status checkStructSize(const void *value, size_t size, size_t least, size_t known, std::string_view type,
                        std::string_view name);
-// Copies the host's options, whose size is accepted, to the places that the fields have in this library.
-void copyOptions(const nsa_engine_options &host, nsa_engine_options &storage);
+Status reservedError(std::string_view name, int64_t value);
+// Copies the host's options, whose size is accepted, to the places that the fields have in this library. The reserved
+// numbers of 0.1 lie where later headers have fields, so copyOptions checks them itself.
+Status copyOptions(const nsa_engine_options &host, nsa_engine_options &storage);
 
 // Checks the rules of every struct with a size: it is present, its size is accepted, and its reserved fields are zero.
 // If the host's struct has another size than this library's, readStruct copies it to `storage` and lets `value` point
@@ -46,7 +48,7 @@ template <typename T> Status readStruct(const T *&value, T &storage, std::string
         checkStructSize(value, size, SizedStruct<T>::kLeastBytes, sizeof(T), SizedStruct<T>::kName, name));
     storage = T{};
     if constexpr (std::is_same_v<T, nsa_engine_options>)
-      copyOptions(*value, storage);
+      NSA_RETURN_IF_ERROR(copyOptions(*value, storage));
     else
       memcpy(&storage, value, size < sizeof(T) ? size : sizeof(T));
     storage.size = sizeof(T);
@@ -55,7 +57,7 @@ template <typename T> Status readStruct(const T *&value, T &storage, std::string
   if constexpr (requires { value->reserved; })
     for (auto reserved : value->reserved)
       if (reserved != 0)
-        return Status::invalid(std::string(name) + ".reserved", std::to_string(reserved), "must be 0");
+        return reservedError(name, reserved);
   return Status::ok();
 }
 
