@@ -85,7 +85,7 @@ std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads) 
         spec.op = withoutCache(spec.op);
         spec.dtype = dtype;
         spec.layout = Layout::kDense;
-        spec.pageSize = 0;
+        spec.clearUnread();
         const int64_t batch = workload.prefill->batch.front();
         if (!isConcerned(workload, spec, batch))
           continue;

@@ -45,7 +45,7 @@ private:
 
   Status addPrefill(const Workload &workload, size_t head, Spec spec) {
     spec.op = withoutCache(spec.op);
-    spec.pageSize = 0;
+    spec.clearUnread();
     for (Layout layout : workload.prefill->layouts)
       for (int64_t batch : workload.prefill->batch)
         for (int64_t length : workload.prefill->lengths) {

@@ -140,6 +140,11 @@ uint32_t Spec::fields() const {
   return (read & kPhi) && cmpKind == CmpKind::kMlp ? read | kMlp : read;
 }
 
+void Spec::clearUnread() {
+  if (!(fieldsOf(op) & kPages))
+    pageSize = 0;
+}
+
 int64_t Spec::forcedBlocks() const { return int64_t{initBlocks} + localBlocks; }
 
 float Spec::effectiveScale() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(qkDim)); }

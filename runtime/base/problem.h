@@ -102,6 +102,10 @@ struct Spec {
   int64_t keysMet(int64_t tokens) const;
   // Returns how many multiplications with phi's weights make one compressed key and its value.
   double phiProducts() const;
+  // Clears the page size where the operator does not read it. A page size is part of kernels' keys, and some kernels
+  // read the cache of decode under the operator of a caller that has no cache. Everything that takes a spec from a
+  // caller or a file calls this function.
+  void clearUnread();
   // Checks every rule of docs/specification.md 1 that concerns the operator. The error of `validate` names field, value
   // and rule.
   Status validate() const;

@@ -159,8 +159,7 @@ Status convert(const nsa_spec *spec, Spec &result) {
   result.op = def->op;
 #define NSA_SPEC_FIELD(type, member, name, ...) NSA_RETURN_IF_ERROR(convertField(#name, spec->name, result.member));
 #include "runtime/model/spec_fields.def"
-  if (!(fieldsOf(result.op) & kPages))
-    result.pageSize = 0; // a page is part of kernels' keys
+  result.clearUnread();
   return Status::ok();
 }
 

@@ -151,6 +151,7 @@ Result<Spec> specOf(Operator op, const ConfigFile &config) {
   }
   if ((fields & kMlp) && !config.has("mlp_hidden"))
     return config.missing("mlp_hidden");
+  spec.clearUnread();
   NSA_RETURN_IF_ERROR(config.named(spec.validate()));
   return spec;
 }

@@ -134,6 +134,28 @@ TEST(WorkloadPlans, WhatTheLibraryWritesIsReadAsTheSame) {
   }
 }
 
+// A plan may say fields that its operator does not read: they choose no other kernels.
+TEST(WorkloadPlans, PagesOfAnOperatorWithoutACacheAreIgnored) {
+  for (const OperatorDef &def : publicOperators()) {
+    SCOPED_TRACE(def.name);
+    const auto lineWith = [&](const std::string &pages) {
+      return R"({"op": ")" + std::string(def.name) +
+             R"(", "batch": 1, "seqlen_q": 128, "seqlen_k": 256, "config": {"query_heads": 4, "kv_heads": 2, )" +
+             R"("qk_dim": 64)" + pages + "}}\n";
+    };
+    std::vector<std::string> problems[2];
+    for (const bool paged : {false, true}) {
+      const Result<Workload> workload = readPlansText(lineWith(paged ? R"(, "page_size": 64)" : ""));
+      ASSERT_TRUE(workload) << workload.status().toString();
+      const Result<std::vector<TuneJob>> jobs = expand({*workload});
+      ASSERT_TRUE(jobs) << jobs.status().toString();
+      for (const TuneJob &job : *jobs)
+        problems[paged].push_back(job.problem);
+    }
+    EXPECT_EQ(problems[0] != problems[1], (def.fields & kPages) != 0);
+  }
+}
+
 TEST(WorkloadPlans, JobsSayWhatWasPlanned) {
   const Result<Workload> workload = readPlansText(std::string(kWindow) + "\n" + std::string(kDecode) + "\n");
   ASSERT_TRUE(workload) << workload.status().toString();
