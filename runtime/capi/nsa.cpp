@@ -108,7 +108,8 @@ nsa_tensor *nsa_tensor_rows(nsa_tensor *tensor, void *data, nsa_dtype dtype, int
   for (int axis = std::min(tensor->rank, static_cast<int32_t>(std::size(tensor->shape))); axis-- > 0;) {
     tensor->shape[axis] = shape[axis];
     tensor->strides[axis] = stride;
-    stride *= shape[axis];
+    if (__builtin_mul_overflow(stride, shape[axis], &stride))
+      tensor->rank = axis = 0; // what reads the tensor refuses its rank
   }
   return tensor;
 }

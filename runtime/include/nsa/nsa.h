@@ -368,7 +368,8 @@ NSA_API const char *nsa_status_name(nsa_status status) NSA_NOEXCEPT;
 NSA_API void nsa_spec_init(nsa_spec *spec) NSA_NOEXCEPT;
 
 /* Fills *tensor with a row-major (contiguous) tensor of `rank` dimensions, and returns `tensor`. A rank that is not
- * from 1 to 5 is refused by the function that reads the tensor. In C, NSA_ROWS(data, dtype, dimensions ...) makes such
+ * from 1 to 5 is refused by the function that reads the tensor. The rank becomes 0 where the number of elements does not
+ * fit 63 bits. In C, NSA_ROWS(data, dtype, dimensions ...) makes such
  * a tensor and points to it; the tensor lives as long as the block in which NSA_ROWS stands. */
 NSA_API nsa_tensor *nsa_tensor_rows(nsa_tensor *tensor, void *data, nsa_dtype dtype, int32_t rank,
                                     const int64_t *shape) NSA_NOEXCEPT;

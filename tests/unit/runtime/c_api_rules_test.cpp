@@ -163,6 +163,12 @@ TEST_F(CApi, RowsAreContiguous) {
     EXPECT_STREQ(plan.error.field, "q.rank");
     EXPECT_EQ(plan.error.value, std::to_string(rank));
   }
+  const int64_t huge[][4] = {{2, int64_t{1} << 62, 4, 1}, {1, INT64_MAX, 2, 1}, {INT64_MAX, INT64_MAX, 1, 1}};
+  for (const auto &each : huge) {
+    nsa_tensor_rows(&call.tensors[NSA_Q], call.memory[0], NSA_BF16, 4, each);
+    EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(plan.error.field, "q.rank") << "the number of elements does not fit 63 bits";
+  }
   nsa_tensor_rows(&call.tensors[NSA_Q], call.memory[0], NSA_BF16, 4, nullptr);
   EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(plan.error.field, "q.rank");
