@@ -44,7 +44,7 @@ if(CASE STREQUAL "nsa_embed_install")
   file(MAKE_DIRECTORY ${WORK})
   file(CHMOD ${WORK} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${tree})
-  foreach(file include/nsa/nsa.h include/nsa/nsa.hpp ${LIBDIR}/libnsa.so ${LIBDIR}/${LIBRARY}
+  foreach(file include/nsa/nsa.h include/nsa/tune.h include/nsa/nsa.hpp ${LIBDIR}/libnsa.so ${LIBDIR}/${LIBRARY}
           ${LIBDIR}/libnsa_compiler.so ${LIBDIR}/cmake/nsa/nsaConfig.cmake ${LIBDIR}/pkgconfig/nsa.pc
           share/nsa/packs/nvidia-h200.nsapack share/nsa/packs/nvidia-h200.public)
     if(NOT EXISTS ${tree}/${file})

@@ -1,6 +1,8 @@
 /* NSA Runtime: native sparse attention without Python and without PyTorch. The C ABI.
  *
- * The header nsa.h is the documentation of the C ABI; a function or field that is not in nsa.h is not API.
+ * The header nsa.h is the documentation of the C ABI, with the headers that it includes at its end: convert.h (tensors
+ * of DLPack, and ranges), report.h (what an engine and a plan do) and tune.h (tuning). What is in none of them is no
+ * API.
  *
  * Conventions
  *  - Every input struct begins with `size`, which the caller sets to sizeof(struct). Reserved fields of a struct must
@@ -363,14 +365,16 @@ NSA_API uint32_t nsa_abi_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_source_id(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_status_name(nsa_status status) NSA_NOEXCEPT;
+/* Frees a JSON text. NULL is allowed. */
+NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 
 /* Sets the defaults that the comments of nsa_spec name, and the dtype bf16. All other fields become zero. */
 NSA_API void nsa_spec_init(nsa_spec *spec) NSA_NOEXCEPT;
 
 /* Fills *tensor with a row-major (contiguous) tensor of `rank` dimensions, and returns `tensor`. A rank that is not
- * from 1 to 5 is refused by the function that reads the tensor. The rank becomes 0 where the number of elements does not
- * fit 63 bits. In C, NSA_ROWS(data, dtype, dimensions ...) makes such
- * a tensor and points to it; the tensor lives as long as the block in which NSA_ROWS stands. */
+ * from 1 to 5 is refused by the function that reads the tensor. The rank becomes 0 where the number of elements does
+ * not fit 63 bits. In C, NSA_ROWS(data, dtype, dimensions ...) makes such a tensor and points to it; the tensor lives
+ * as long as the block in which NSA_ROWS stands. */
 NSA_API nsa_tensor *nsa_tensor_rows(nsa_tensor *tensor, void *data, nsa_dtype dtype, int32_t rank,
                                     const int64_t *shape) NSA_NOEXCEPT;
 #define NSA_ROWS(data, dtype, ...)                                                                                     \
@@ -405,9 +409,6 @@ typedef struct nsa_plan_options {
 NSA_API nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
                                         const nsa_plan_options *options, void *stream, nsa_plan **plan,
                                         nsa_error *error) NSA_NOEXCEPT;
-/* Gives the report of the last run of a plan that was made with the option `compare`, as a JSON text, which the caller
- * frees with nsa_free. docs/embedding.md describes the report. */
-NSA_API nsa_status nsa_plan_compare_report(const nsa_plan *plan, char **json, nsa_error *error) NSA_NOEXCEPT;
 
 /* Sets *bytes to the size of the workspace that nsa_run needs, in the same memory as the tensors. If the size is 0,
  * pass NULL as the workspace. The workspace must be aligned to 256 bytes, and each of several runs that may overlap
@@ -441,153 +442,6 @@ NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindin
  * violated rule. All runs of a plan on all streams share the plan's status word, which keeps one error. */
 NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
-/* A JSON text that says what the plan runs: `operator`, `problem`, `device`, `source` (memory, database, pack,
- * compiled), `tuned`, `fallbacks` (kernels that were tried first, and why they did not serve), `milliseconds` of
- * lookup, render, compile, tune and load, and `launches` in their order, each with operator, template, config, content,
- * target and grid. The text of nsa_plan_describe is valid as long as the plan. */
-NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
-
-typedef enum nsa_source { NSA_FROM_MEMORY, NSA_FROM_DATABASE, NSA_FROM_PACK, NSA_FROM_COMPILER } nsa_source;
-/* What the text of nsa_plan_describe says, for programs: the fields have the same names and values. */
-typedef struct nsa_plan_info {
-  size_t size;
-  nsa_source source;
-  int32_t tuned; /* 1: every kernel that has a choice was tuned */
-  uint64_t workspace_bytes;
-  double lookup_ms, render_ms, compile_ms, tune_ms, load_ms; /* 0 for a plan from memory */
-} nsa_plan_info;
-NSA_API nsa_status nsa_plan_get_info(const nsa_plan *plan, nsa_plan_info *info, nsa_error *error) NSA_NOEXCEPT;
-
-/* Says what would run for a spec, without compiling or storing anything. The JSON of nsa_explain is freed with
- * nsa_free. For an operator with several tuned kernels the JSON texts of nsa_explain and nsa_tune have the array
- * `kernels`, in the order of the launches. The field `fails` of a kernel is true where a plan would fail because the
- * kernel is missing. nsa_explain lists a kernel that is never tuned only if the kernel's field `fails` is true. */
-NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
-                               nsa_error *error) NSA_NOEXCEPT;
-
-/* Tunes the kernels of one spec now, even if tuned kernels are stored, and stores the winners. nsa_tune returns an
- * error under the policy `fail`, which opens no compiler, and for an engine with the option pin_path. When another
- * thread or process is tuning the same kernel, nsa_tune waits and takes the other's result (`tuned_elsewhere`). In the
- * JSON report, which is freed with nsa_free, `store_trouble` says why the winner was not stored ("" when it was): only
- * this engine uses it then. `tuned` is false when the budget ended before anything was measured; an earlier winner then
- * stays stored. */
-NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
-                            nsa_error *error) NSA_NOEXCEPT;
-
-/* Tunes one of the spec's kernels, named by its problem key, within `budget_seconds` (0: the engine's budget).
- * nsa_tune_kernel is for programs that tune many specs which share kernels. A kernel that has only one candidate is
- * found or made without tuning, and its report is {"kernels": []}. nsa_tune_kernel does not change the plans in memory:
- * they keep their kernels. */
-NSA_API nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
-                                   const char *problem, double budget_seconds, char **json,
-                                   nsa_error *error) NSA_NOEXCEPT;
-
-/* nsa_tune_workload calls this function of the host, on its own thread, when a kernel begins and when it is done.
- * `what` names the kernel during the call; `seconds_left` is negative while it is unknown. An answer other than 0 ends
- * the run: nothing further begins. The function must not throw and must not destroy the engine. */
-typedef int32_t (*nsa_tune_callback)(void *user, const char *what, uint64_t done, uint64_t total, double seconds_left);
-
-typedef struct nsa_tune_options {
-  size_t size;
-  double budget_seconds;      /* for the whole run; 0: no limit. A later run tunes what is left */
-  double kernel_seconds;      /* for each kernel at most; 0: tune_budget_seconds of the engine */
-  const char *operators;      /* "dense,window": kernels of these operators alone; NULL: all */
-  int32_t again;              /* 1: also tunes what is stored already */
-  int32_t dry_run;            /* 1: tunes nothing; the JSON text says what a run would do */
-  nsa_tune_callback progress; /* NULL: no callback */
-  void *user;
-  int64_t reserved[4];
-} nsa_tune_options;
-
-/* Numbers of kernels: all that a workload needs; measured; compiled, as they have one candidate; stored before; failed;
- * left, as the budget or the callback ended the run. */
-typedef struct nsa_tune_counts {
-  size_t size;
-  uint64_t kernels, tuned, made, stored, failed, left;
-  double seconds;   /* that the run took */
-  uint64_t stopped; /* 1: the callback ended the run */
-  uint64_t reserved[4];
-} nsa_tune_counts;
-/* Tunes the kernels of a workload and stores the winners. `workload` is the text of a workload file or of a record of
- * plans (docs/tuning.md). `options`, `counts` and `json` may be NULL; the JSON report is freed with nsa_free. A kernel
- * that cannot be tuned does not end the run: the report has its error. No tuning can begin under the policy `fail` or
- * without the compiler library. A crossover with dense attention is not measured: its status is "left". */
-NSA_API nsa_status nsa_tune_workload(nsa_engine *engine, const char *workload, const nsa_tune_options *options,
-                                     nsa_tune_counts *counts, char **json, nsa_error *error) NSA_NOEXCEPT;
-
-/* Counters since the engine opened. A host that was built with an earlier nsa.h gets the fields of nsa_stats that it
- * knows. */
-typedef struct nsa_stats {
-  size_t size;
-  uint64_t plans_from_memory, plans_from_database, plans_compiled, plans_failed;
-  uint64_t kernels_compiled, kernels_measured, kernels_rejected, kernels_loaded;
-  uint64_t cache_damaged_rows, cache_failed_writes;
-  uint64_t runs;
-  uint64_t cache_pack_hits, cache_refused_packs; /* kernels that packs served; packs that were refused */
-  /* Kernels that were used as fallbacks (docs/embedding.md). fallback_cpu: 1 if no GPU could be used. */
-  uint64_t fallback_nearest, fallback_model, fallback_architecture, fallback_compiled, fallback_cpu;
-  /* Background tuning: the number of problems that wait or are being tuned (pending), of problems that were tuned
-   * (done), and of problems that could not be tuned (failed). */
-  uint64_t background_pending, background_done, background_failed;
-  /* The milliseconds of looking up, rendering, compiling, tuning and loading kernels, summed over the kernels of all
-   * plans, even if several kernels were made at the same time. */
-  double lookup_ms, render_ms, compile_ms, tune_ms, load_ms;
-  uint64_t log_dropped; /* log lines that the rate limit held back */
-  uint64_t reserved[10];
-} nsa_stats;
-NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) NSA_NOEXCEPT;
-
-/* Returns a JSON text, which the caller frees with nsa_free: the device, the cache file, the compiler library and the
- * options that were set, and why a device, a file or a library cannot be used. */
-NSA_API nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) NSA_NOEXCEPT;
-
-/* What the object `device` in the text of nsa_engine_describe says, for programs: the fields have the same names and
- * values. A text that is too long is cut. A field that the device does not have is "" or 0. Choices are stored under
- * choice_key, which is `key`, and with a template_dir also names the content of this folder. */
-typedef struct nsa_device_info {
-  size_t size;
-  char kind[8], key[128], choice_key[256], name[128], target[16], features[32]; /* kind: "gpu" or "cpu" */
-  char compute_capability[16], driver[32];
-  int64_t ordinal, threads, multiprocessors, memory_bytes, l2_bytes, bandwidth_gbs, shared_bytes_per_block;
-} nsa_device_info;
-NSA_API nsa_status nsa_engine_get_device(const nsa_engine *engine, nsa_device_info *info,
-                                         nsa_error *error) NSA_NOEXCEPT;
-NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
-
-/* DLPack 1.x. Makes `tensor` a view of the DLTensor that `dl_tensor` points to. To convert a DLManagedTensorVersioned,
- * pass the address of its member `dl_tensor`, not the address of the whole object. The caller keeps the DLPack object
- * and frees it. Null strides of the DLTensor mean row-major; its byte_offset is added to its data pointer. */
-NSA_API nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *tensor, nsa_error *error) NSA_NOEXCEPT;
-/* Fills a caller-owned DLTensor that borrows the tensor's data and its shape and strides arrays.
- * device: "cpu" or "cuda:N". */
-NSA_API nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dl_tensor,
-                                        nsa_error *error) NSA_NOEXCEPT;
-
-/* Options of the two functions that convert block lists to token ranges and back. Block lists and token ranges are
- * int32 in host memory. A block list is [.., kv_heads, slots], and its token ranges are [.., kv_heads, slots, 2], where
- * the number of slots may differ. A token range is half-open and counts tokens of the sequence; an unused range is [0,
- * 0]. In the dense layout the token ranges of a block list with one kv head may be [batch, time, slots, 2]. */
-typedef struct nsa_range_options {
-  size_t size;
-  int32_t sel_block; /* tokens of a block */
-  int32_t merge;     /* 1: adjacent blocks become one range. The way back accepts merged and unmerged ranges */
-  int64_t seqlen_k;  /* dense layout: keys of each sequence; 0: as many as queries */
-  /* Packed layout only: cu_seqlens_q and cu_seqlens_k are int32 [batch + 1] in host memory. If only one of cu_seqlens_q
-   * and cu_seqlens_k is set, its lengths are used for both queries and keys. */
-  const nsa_tensor *cu_seqlens_q, *cu_seqlens_k;
-  int64_t reserved[4];
-} nsa_range_options;
-
-/* Writes the token ranges of the blocks in a block list, in the order of the list. No token range reaches beyond the
- * query's own token: the range of the block that contains this token ends with it, and a block that begins after this
- * token gets no range. The block list must be ascending, and -1 may only follow the last block. */
-NSA_API nsa_status nsa_ranges_from_block_list(const nsa_tensor *block_list, const nsa_range_options *options,
-                                              const nsa_tensor *ranges, nsa_error *error) NSA_NOEXCEPT;
-/* Writes the list of the blocks that token ranges cover. A token range must cover whole blocks, or end with the query's
- * own token. Token ranges may be in any order and may overlap. */
-NSA_API nsa_status nsa_block_list_from_ranges(const nsa_tensor *ranges, const nsa_range_options *options,
-                                              const nsa_tensor *block_list, nsa_error *error) NSA_NOEXCEPT;
-
 #ifdef __cplusplus
 } /* extern "C" */
 
@@ -597,4 +451,8 @@ template <typename T> inline T nsa_init_sized() {
   return value;
 }
 #endif
+
+#include "convert.h"
+#include "report.h"
+#include "tune.h"
 #endif
