@@ -217,7 +217,7 @@ Status LaunchBench::measureMemory() {
       nsa_plan *plan = nullptr;
       nsa_error error;
       if (nsa_plan_create(engine.get(), &specs[at], &maxima[at], nullptr, &plan, &error) != NSA_OK)
-        return tools::toStatus(error.code, error);
+        return tools::toStatus(error.code);
       nsa_plan_destroy(plan);
     }
     return Status::ok();

@@ -44,7 +44,7 @@ Status LaunchCaller::runs(const nsa_plan *plan, int calls) const {
   for (int i = 0; i < calls; ++i)
     if (nsa_run(plan, bindings.data(), count, workspace.data(), workspace.size(), accelerator->stream(), &error) !=
         NSA_OK)
-      return tools::toStatus(error.code, error);
+      return tools::toStatus(error.code);
   return Status::ok();
 }
 

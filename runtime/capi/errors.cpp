@@ -3,40 +3,71 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace nsa::capi {
 
 namespace {
 
-template <size_t N> void copyText(char (&target)[N], const std::string &text, size_t most = N) {
-  size_t length = std::min(text.size(), most - 1);
-  // A cut must not leave half a UTF-8 character: step back over continuation bytes.
-  if (length < text.size())
+constexpr std::string_view kCut = "..."; // ends a text that was cut
+
+template <size_t N> void copyText(char (&target)[N], std::string_view text) {
+  static_assert(N > kCut.size());
+  size_t length = text.size();
+  std::string_view end;
+  if (length >= N) {
+    end = kCut;
+    length = N - 1 - kCut.size();
+    // A cut must not leave half a UTF-8 character: step back over continuation bytes.
     while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
       --length;
+  }
   memcpy(target, text.data(), length);
-  target[length] = '\0';
+  memcpy(target + length, end.data(), end.size());
+  target[length + end.size()] = '\0';
+}
+
+// The texts that nsa_error_get_info gives to the host.
+ErrorInfo &lastOfThread() {
+  thread_local ErrorInfo last{.code = ErrorCode::kOk};
+  return last;
+}
+
+void keep(const ErrorInfo &info) {
+  ErrorInfo &last = lastOfThread();
+  try {
+    ErrorInfo copy = info;
+    copy.message = info.sentence();
+    last = std::move(copy);
+  } catch (const std::bad_alloc &) {
+    last = {.code = info.code};
+  }
 }
 
 } // namespace
 
-nsa_status report(const Status &status, nsa_error *error, size_t hintBytes) {
-  auto code = static_cast<nsa_status>(status.code());
-  if (!error)
-    return code;
-  error->code = code;
-  if (status.isOk()) {
+const ErrorInfo &lastFailure() { return lastOfThread(); }
+
+nsa_status report(const Status &status, nsa_error *error) noexcept {
+  const auto code = static_cast<nsa_status>(status.code());
+  if (error) {
+    error->code = code;
     // Only the first byte of each text is cleared, and not all of the struct: a launch clears its error too.
     for (char *text : {error->field, error->value, error->rule, error->message, error->hint})
       *text = '\0';
-    return code;
   }
-  const ErrorInfo &info = status.error();
-  copyText(error->field, info.field);
-  copyText(error->value, info.value);
-  copyText(error->rule, info.rule);
-  copyText(error->hint, info.hint, hintBytes);
-  copyText(error->message, info.sentence());
+  if (status.isOk())
+    return code;
+  keep(status.error());
+  if (error) {
+    const ErrorInfo &info = lastOfThread();
+    copyText(error->field, info.field);
+    copyText(error->value, info.value);
+    copyText(error->rule, info.rule);
+    copyText(error->hint, info.hint);
+    copyText(error->message, info.message);
+  }
   return code;
 }
 

@@ -1,5 +1,5 @@
 // Converts Status to nsa_status and nsa_error, and catches every exception of a C entry.
-// Thread-safety: pure functions on the caller's struct.
+// Thread-safety: each thread has a last failure of its own.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -13,18 +13,20 @@
 
 namespace nsa::capi {
 
-// The bytes of nsa_error.hint in nsa.h of 0.1. nsa_error has no size, so more bytes of a hint are written only for the
-// engines of hosts that are known to be newer.
-inline constexpr size_t kHintBytesOf01 = 384;
+// nsa_error has no size, so it has the bytes that the first nsa.h gave it.
+static_assert(sizeof(nsa_error) == 1348);
 
-// Fills the caller's nsa_error, which may be null, and cuts texts that are too long. The hint gets at most `hintBytes`.
-nsa_status report(const Status &status, nsa_error *error, size_t hintBytes = kHintBytesOf01);
+// Fills the caller's nsa_error, which may be null, and cuts texts that are too long. A failure is kept, whole, as the
+// last one of the calling thread.
+nsa_status report(const Status &status, nsa_error *error) noexcept;
+// The last failure of the calling thread, with its sentence as the message. Before the first failure its code is kOk.
+const ErrorInfo &lastFailure();
 
 // Calls the body of a function of the C ABI, converts the Status that the body returns, and catches its exceptions. No
 // exception leaves the library.
-template <typename Body> nsa_status guarded(nsa_error *error, size_t hintBytes, Body body) {
+template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
   try {
-    return report(body(), error, hintBytes);
+    return report(body(), error);
   } catch (const std::bad_alloc &) {
     return report(Status::error(ErrorCode::kOutOfMemory, "no memory left in the process"), error);
   } catch (const std::exception &exception) {
@@ -32,10 +34,6 @@ template <typename Body> nsa_status guarded(nsa_error *error, size_t hintBytes, 
   } catch (...) {
     return report(exceptionStatus("an exception of unknown type"), error);
   }
-}
-
-template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
-  return guarded(error, kHintBytesOf01, body);
 }
 
 // Returns the number that a host wrote into a field whose type is an enumeration. numberOf copies the bytes of the

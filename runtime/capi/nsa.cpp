@@ -19,7 +19,6 @@ using namespace nsa::capi;
 
 struct nsa_engine {
   EngineHandle *const handle;
-  const size_t hintBytes; // of the host's nsa_error
   // A callback that the handle's end waits for still plans with this struct, so the pointer stays until then.
   ~nsa_engine() { delete handle; }
 };
@@ -48,13 +47,6 @@ Result<Engine *> engineOf(const nsa_engine *engine) {
   NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
   return engine->handle->engine();
 }
-
-// A host whose nsa.h is of 0.1 may open its engine without options, so only options of later versions tell that the
-// host's nsa_error has place for a long hint.
-size_t hintBytesOf(const nsa_engine_options *options) {
-  return options && !isOptionsOf01(*options) ? sizeof nsa_error::hint : kHintBytesOf01;
-}
-size_t hintBytesOf(const nsa_engine *engine) { return engine ? engine->hintBytes : kHintBytesOf01; }
 
 // The request of plan, explain and tune.
 struct Request {
@@ -87,6 +79,20 @@ const char *nsa_status_name(nsa_status status) noexcept {
   return errorCodeName(static_cast<ErrorCode>(number)).data(); // a literal, so terminated
 }
 
+nsa_status nsa_error_get_info(nsa_error_info *info, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    const ErrorInfo &last = lastFailure();
+    nsa_error_info full = nsa_init_sized<nsa_error_info>();
+    full.code = static_cast<nsa_status>(last.code);
+    full.field = last.field.c_str();
+    full.value = last.value.c_str();
+    full.rule = last.rule.c_str();
+    full.message = last.message.c_str();
+    full.hint = last.hint.c_str();
+    return giveStruct(full, info, "info");
+  });
+}
+
 void nsa_spec_init(nsa_spec *spec) noexcept {
   if (!spec)
     return;
@@ -115,7 +121,7 @@ nsa_tensor *nsa_tensor_rows(nsa_tensor *tensor, void *data, nsa_dtype dtype, int
 }
 
 nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine, nsa_error *error) noexcept {
-  return guarded(error, hintBytesOf(options), [&]() -> Status {
+  return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
     *engine = nullptr;
     EngineOptions converted;
@@ -125,7 +131,7 @@ nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **eng
         EngineHandle::open(std::move(converted), EngineOptions::processEnvironment());
     if (!opened)
       return opened.status();
-    *engine = *self = new nsa_engine{opened->get(), hintBytesOf(options)};
+    *engine = *self = new nsa_engine{opened->get()};
     opened->release();
     return Status::ok();
   });
@@ -141,7 +147,7 @@ nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_m
 nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
                                 const nsa_plan_options *options, void *stream, nsa_plan **plan,
                                 nsa_error *error) noexcept {
-  return guarded(error, hintBytesOf(engine), [&]() -> Status {
+  return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
     *plan = nullptr;
     Request request;
@@ -245,7 +251,7 @@ nsa_status nsa_plan_get_info(const nsa_plan *plan, nsa_plan_info *info, nsa_erro
 
 nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                        nsa_error *error) noexcept {
-  return guarded(error, hintBytesOf(engine), [&]() -> Status {
+  return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
     *json = nullptr;
     Request request;
@@ -256,7 +262,7 @@ nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxim
 
 nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                     nsa_error *error) noexcept {
-  return guarded(error, hintBytesOf(engine), [&]() -> Status {
+  return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
     *json = nullptr;
     Request request;
@@ -267,7 +273,7 @@ nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *
 
 nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, const char *problem,
                            double budgetSeconds, char **json, nsa_error *error) noexcept {
-  return guarded(error, hintBytesOf(engine), [&]() -> Status {
+  return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
     *json = nullptr;
     NSA_RETURN_IF_ERROR(requirePointer(problem, "problem"));
@@ -279,7 +285,7 @@ nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_m
 
 nsa_status nsa_tune_workload(nsa_engine *engine, const char *workload, const nsa_tune_options *options,
                              nsa_tune_counts *counts, char **json, nsa_error *error) noexcept {
-  return guarded(error, hintBytesOf(engine), [&]() -> Status {
+  return guarded(error, [&]() -> Status {
     if (json)
       *json = nullptr;
     nsa_tune_counts full = nsa_init_sized<nsa_tune_counts>();

@@ -44,15 +44,11 @@ Status Launch::enqueueOn(void *stream) const {
   for (size_t i = 0; i < kTensors; ++i)
     if (tensors[i].size != 0)
       bindings[count++] = {names[i], &tensors[i]};
-  nsa_error error{};
   return tools::toStatus(
-      nsa_run(plan.get(), bindings.data(), count, workspace.data(), workspace.size(), stream, &error), error);
+      nsa_run(plan.get(), bindings.data(), count, workspace.data(), workspace.size(), stream, nullptr));
 }
 
-Status Launch::finish() {
-  nsa_error error{};
-  return tools::toStatus(nsa_plan_status(plan.get(), accelerator->stream(), &error), error);
-}
+Status Launch::finish() { return tools::toStatus(nsa_plan_status(plan.get(), accelerator->stream(), nullptr)); }
 
 Status Launch::upload(const AttentionData &data) {
   const auto placed = placedTensors(data);

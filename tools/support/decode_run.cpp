@@ -237,8 +237,7 @@ Status DecodeRun::checkGuards() const {
 Status DecodeRun::step(nsa_plan *plan, const std::vector<int64_t> &counts) {
   NSA_RETURN_IF_ERROR(feed(counts));
   NSA_RETURN_IF_ERROR(enqueue(plan));
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan, accelerator->stream(), &error), error));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan, accelerator->stream(), nullptr)));
   return collect();
 }
 

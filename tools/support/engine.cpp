@@ -6,15 +6,17 @@
 
 namespace nsa::tools {
 
-Status toStatus(nsa_status code, const nsa_error &error) {
+Status toStatus(nsa_status code) {
   if (code == NSA_OK)
     return Status::ok();
+  nsa_error_info last = NSA_INIT(nsa_error_info);
+  nsa_error_get_info(&last, nullptr);
   return Status(ErrorInfo{.code = static_cast<ErrorCode>(code),
-                          .field = error.field,
-                          .value = error.value,
-                          .rule = error.rule,
-                          .message = error.message,
-                          .hint = error.hint});
+                          .field = last.field,
+                          .value = last.value,
+                          .rule = last.rule,
+                          .message = last.message,
+                          .hint = last.hint});
 }
 
 namespace {
@@ -74,8 +76,7 @@ Result<EngineHandle> createEngine(const EngineSettings &options) {
   api.uniform_gate = options.uniformGate;
   api.fallbacks = textOrNull(options.fallbacks);
   nsa_engine *engine = nullptr;
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_engine_create(&api, &engine, &error), error));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_engine_create(&api, &engine, nullptr)));
   return EngineHandle(engine);
 }
 
@@ -83,15 +84,13 @@ Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima
   const nsa_spec apiSpec = capi::convert(spec);
   const nsa_maxima apiMaxima = capi::convert(maxima);
   nsa_plan *plan = nullptr;
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_create(engine, &apiSpec, &apiMaxima, stream, &plan, &error), error));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_create(engine, &apiSpec, &apiMaxima, stream, &plan, nullptr)));
   return PlanHandle(plan);
 }
 
 Result<size_t> workspaceSize(const nsa_plan *plan) {
   size_t bytes = 0;
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_workspace_size(plan, &bytes, &error), error));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_workspace_size(plan, &bytes, nullptr)));
   return bytes;
 }
 
@@ -101,8 +100,7 @@ nlohmann::json describePlan(const nsa_plan *plan) {
 
 Result<nlohmann::json> describeEngine(nsa_engine *engine) {
   char *text = nullptr;
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_engine_describe(engine, &text, &error), error));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_engine_describe(engine, &text, nullptr)));
   return takeJson(text);
 }
 
@@ -116,8 +114,7 @@ Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxim
   const nsa_spec apiSpec = capi::convert(spec);
   const nsa_maxima apiMaxima = capi::convert(maxima);
   char *text = nullptr;
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_explain(engine, &apiSpec, &apiMaxima, &text, &error), error));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_explain(engine, &apiSpec, &apiMaxima, &text, nullptr)));
   return takeJson(text);
 }
 
@@ -126,9 +123,8 @@ Result<std::string> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxim
   const nsa_spec apiSpec = capi::convert(spec);
   const nsa_maxima apiMaxima = capi::convert(maxima);
   char *text = nullptr;
-  nsa_error error{};
   NSA_RETURN_IF_ERROR(
-      toStatus(nsa_tune_kernel(engine, &apiSpec, &apiMaxima, problem.c_str(), budgetSeconds, &text, &error), error));
+      toStatus(nsa_tune_kernel(engine, &apiSpec, &apiMaxima, problem.c_str(), budgetSeconds, &text, nullptr)));
   return takeText(text);
 }
 
@@ -136,8 +132,7 @@ Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &
   const nsa_spec apiSpec = capi::convert(spec);
   const nsa_maxima apiMaxima = capi::convert(maxima);
   char *text = nullptr;
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_tune(engine, &apiSpec, &apiMaxima, &text, &error), error));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_tune(engine, &apiSpec, &apiMaxima, &text, nullptr)));
   return takeJson(text);
 }
 

@@ -14,7 +14,8 @@
 
 namespace nsa::tools {
 
-Status toStatus(nsa_status code, const nsa_error &error);
+// Returns the status of a call that this thread has just made.
+Status toStatus(nsa_status code);
 
 // The options of an engine (nsa_engine_options), with strings where the C ABI has pointers to texts. A setting whose
 // text is empty has its default.

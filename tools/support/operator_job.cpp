@@ -287,20 +287,16 @@ Status DeviceCall::allocateWorkspace(const nsa_plan *plan) {
 }
 
 Status DeviceCall::enqueue(const nsa_plan *plan) const {
-  nsa_error error{};
   return toStatus(nsa_run(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
-                          accelerator->stream(), &error),
-                  error);
+                          accelerator->stream(), nullptr));
 }
 
 Result<std::vector<nsa_part_time>> DeviceCall::runTimed(const nsa_plan *plan) const {
   constexpr size_t kMostParts = 16;
   std::vector<nsa_part_time> times(kMostParts);
   size_t count = 0;
-  nsa_error error{};
   NSA_RETURN_IF_ERROR(toStatus(nsa_run_timed(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
-                                             accelerator->stream(), times.data(), times.size(), &count, &error),
-                               error));
+                                             accelerator->stream(), times.data(), times.size(), &count, nullptr)));
   times.resize(std::min(count, kMostParts));
   return times;
 }
@@ -334,8 +330,7 @@ Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const Operat
   NSA_ASSIGN_OR_RETURN(DeviceOperator job, DeviceOperator::upload(accelerator, inputs, wanted, spacing));
   NSA_RETURN_IF_ERROR(job.allocateWorkspace(plan));
   NSA_ASSIGN_OR_RETURN(double milliseconds, accelerator.time([&] { return job.enqueue(plan); }));
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan, accelerator.stream(), &error), error));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan, accelerator.stream(), nullptr)));
   NSA_ASSIGN_OR_RETURN(NamedTensors outputs, job.download());
   return RunResult{std::move(outputs), milliseconds};
 }

@@ -6,7 +6,7 @@ import numpy as np
 def fields(kind, names): return [(name, kind) for name in names.split()]
 class Error(c.Structure):  # the structs of nsa/nsa.h
     _fields_ = [("code", c.c_int32)] + [(name, c.c_char * size) for name, size in
-                dict(field=64, value=128, rule=256, message=512, hint=1024).items()]
+                dict(field=64, value=128, rule=256, message=512, hint=384).items()]
 class Spec(c.Structure):
     _fields_ = [("size", c.c_size_t)] + fields(c.c_int32, "op dtype layout query_heads kv_heads qk_dim v_dim window") + [
         ("scale", c.c_float)] + fields(c.c_int32, "cmp_block cmp_stride cmp_kind mlp_hidden mlp_activation sel_block sel_count"

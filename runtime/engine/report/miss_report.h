@@ -1,5 +1,5 @@
 // Composes the command that would make and store the kernels that a plan lacked: one line that can be pasted into a
-// POSIX shell, short enough for nsa_error.hint.
+// POSIX shell.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -9,8 +9,6 @@
 #include <string>
 
 namespace nsa {
-
-inline constexpr size_t kMostHintBytes = 1023; // the size of nsa_error.hint without the terminating NUL
 
 struct TuneCommand {
   const Spec &spec; // what the caller asked for, and not the spec of one of its kernels
@@ -24,10 +22,7 @@ struct TuneCommand {
 };
 // Returns "NSA_CPU_FEATURES=x86-64-v3 nsa tune --op nsa --config '{...}' --batch 1 ... --cache /kernels.db". If the
 // engine has no database or has a pinned table, the returned command stores its kernels in the file kernels.db in the
-// shell's working directory. A comment at the end of the command then says how the engine can use kernels.db. A path
-// that would make the command too long is replaced by "${CACHE:?name the database}" or "${TEMPLATES:?name the folder of
-// templates}". A shell refuses a command that contains "${CACHE:?name the database}", and shows the text behind "?",
-// until the variable CACHE is set.
+// shell's working directory. A comment at the end of the command then says how the engine can use kernels.db.
 std::string tuneHint(const TuneCommand &command);
 
 } // namespace nsa

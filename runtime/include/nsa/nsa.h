@@ -61,19 +61,25 @@ typedef enum nsa_status {
   NSA_INTERNAL = 10
 } nsa_status;
 
-/* Says why a function failed. The caller owns the struct. The texts in an nsa_error are NUL-terminated, and texts
- * that are too long are cut. */
+/* Says why a function failed. The caller owns the struct. The texts in an nsa_error are NUL-terminated. A text that is
+ * too long is cut and ends with "...": nsa_error_get_info has all of it. */
 typedef struct nsa_error {
   nsa_status code;
   char field[64];    /* the field at fault, e.g. "window"; "" when no field is */
   char value[128];   /* the value of the field */
   char rule[256];    /* the rule that the value broke */
   char message[512]; /* one sentence that is complete without field, value and rule; nsa_status_name tells the code */
-  char hint[1024];   /* what to do; "" when there is no advice. The hint of NSA_CACHE_MISS is a command for a POSIX
-                        shell, which makes what was missing. Paths that are too long for the hint are replaced by
-                        variables of the shell, CACHE and TEMPLATES: the command fails until they are set. A host that
-                        opened its engine without nsa_engine_options gets at most 383 bytes of a hint */
+  char hint[384];    /* what to do; "" when there is no advice. The hint of NSA_CACHE_MISS is a command for a POSIX
+                        shell, which makes what was missing */
 } nsa_error;
+
+/* The last failure of the calling thread, whole. Before the first failure `code` is NSA_OK and all texts are "". The
+ * texts belong to the library, and stay as they are until a function fails on this thread again. */
+typedef struct nsa_error_info {
+  size_t size;
+  nsa_status code;
+  const char *field, *value, *rule, *message, *hint; /* as in nsa_error */
+} nsa_error_info;
 
 typedef enum nsa_dtype { NSA_BF16 = 0, NSA_FP16 = 1, NSA_FP32 = 2, NSA_INT32 = 3 } nsa_dtype;
 
@@ -365,6 +371,7 @@ NSA_API uint32_t nsa_abi_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_source_id(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_status_name(nsa_status status) NSA_NOEXCEPT;
+NSA_API nsa_status nsa_error_get_info(nsa_error_info *info, nsa_error *error) NSA_NOEXCEPT;
 /* Frees a JSON text. NULL is allowed. */
 NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 

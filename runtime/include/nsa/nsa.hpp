@@ -32,33 +32,39 @@ namespace nsa {
 // classes.
 inline namespace api {
 
-// An error of the library, with the parts of nsa_error.
+// A failure of the library, with the parts of nsa_error_info.
 class Error : public std::runtime_error {
 public:
-  explicit Error(const nsa_error &error) : std::runtime_error(compose(error)), parts(error) {}
+  Error() : Error(std::make_shared<const Parts>()) {} // the last failure of the calling thread
 
-  nsa_status code() const { return parts.code; }
-  const char *field() const { return parts.field; }
-  const char *value() const { return parts.value; }
-  const char *rule() const { return parts.rule; }
-  const char *hint() const { return parts.hint; }
+  nsa_status code() const { return parts->code; }
+  const char *field() const { return parts->field.c_str(); }
+  const char *value() const { return parts->value.c_str(); }
+  const char *rule() const { return parts->rule.c_str(); }
+  const char *hint() const { return parts->hint.c_str(); }
 
 private:
-  static std::string compose(const nsa_error &error) {
-    std::string text = error.message;
-    if (error.hint[0] != '\0')
-      text.append(" (hint: ").append(error.hint).append(")");
-    return text;
-  }
-  nsa_error parts;
+  struct Parts {
+    Parts() {
+      nsa_error_info info = NSA_INIT(nsa_error_info);
+      nsa_error_get_info(&info, nullptr);
+      code = info.code;
+      field = info.field, value = info.value, rule = info.rule, message = info.message, hint = info.hint;
+    }
+    nsa_status code;
+    std::string field, value, rule, message, hint;
+  };
+  explicit Error(std::shared_ptr<const Parts> parts)
+      : std::runtime_error(parts->message + (parts->hint.empty() ? "" : " (hint: " + parts->hint + ")")),
+        parts(std::move(parts)) {}
+  std::shared_ptr<const Parts> parts;
 };
 
 namespace detail {
 
-template <typename Call> void check(Call call) {
-  nsa_error error;
-  if (call(&error) != NSA_OK)
-    throw Error(error);
+inline void check(nsa_status status) {
+  if (status != NSA_OK)
+    throw Error();
 }
 
 struct Free {
@@ -67,7 +73,7 @@ struct Free {
 
 template <typename Call> std::string takeText(Call call) {
   char *text = nullptr;
-  check([&](nsa_error *error) { return call(&text, error); });
+  check(call(&text));
   std::unique_ptr<char, Free> owner(text);
   return text;
 }
@@ -161,12 +167,12 @@ public:
   // `dlTensor` points to a DLTensor (DLPack 1.x), which the caller keeps.
   static Tensor fromDlpack(const void *dlTensor) {
     Tensor result;
-    detail::check([&](nsa_error *error) { return nsa_tensor_from_dlpack(dlTensor, &result.tensor, error); });
+    detail::check(nsa_tensor_from_dlpack(dlTensor, &result.tensor, nullptr));
     return result;
   }
   // Fills a DLTensor that borrows this object's data, shape and strides. device: "cpu" or "cuda:N".
   void toDlpack(const char *device, void *dlTensor) {
-    detail::check([&](nsa_error *error) { return nsa_tensor_to_dlpack(&tensor, device, dlTensor, error); });
+    detail::check(nsa_tensor_to_dlpack(&tensor, device, dlTensor, nullptr));
   }
 
   const nsa_tensor &c() const { return tensor; }
@@ -197,13 +203,11 @@ struct RangeOptions {
 // blockListFromRanges write the result to their second parameter. All tensors must be in host memory.
 inline void rangesFromBlockList(const Tensor &blockList, const Tensor &ranges, const RangeOptions &options) {
   const nsa_range_options cOptions = options.c();
-  detail::check(
-      [&](nsa_error *error) { return nsa_ranges_from_block_list(&blockList.c(), &cOptions, &ranges.c(), error); });
+  detail::check(nsa_ranges_from_block_list(&blockList.c(), &cOptions, &ranges.c(), nullptr));
 }
 inline void blockListFromRanges(const Tensor &ranges, const Tensor &blockList, const RangeOptions &options) {
   const nsa_range_options cOptions = options.c();
-  detail::check(
-      [&](nsa_error *error) { return nsa_block_list_from_ranges(&ranges.c(), &cOptions, &blockList.c(), error); });
+  detail::check(nsa_block_list_from_ranges(&ranges.c(), &cOptions, &blockList.c(), nullptr));
 }
 
 struct Binding {
@@ -238,7 +242,7 @@ public:
 
   std::size_t workspaceSize() const {
     std::size_t bytes = 0;
-    detail::check([&](nsa_error *error) { return nsa_plan_workspace_size(plan.get(), &bytes, error); });
+    detail::check(nsa_plan_workspace_size(plan.get(), &bytes, nullptr));
     return bytes;
   }
 
@@ -251,9 +255,7 @@ public:
            void *stream = nullptr) const {
     nsa_binding converted[NSA_NAMES];
     const std::size_t count = convert(bindings, bindingCount, converted);
-    detail::check([&](nsa_error *error) {
-      return nsa_run(plan.get(), converted, count, workspace, workspaceBytes, stream, error);
-    });
+    detail::check(nsa_run(plan.get(), converted, count, workspace, workspaceBytes, stream, nullptr));
   }
 
   // Runs, waits, and returns where the time of the run went (nsa_run_timed).
@@ -263,23 +265,19 @@ public:
     const std::size_t given = convert(bindings, bindingCount, converted);
     std::vector<nsa_part_time> times(kMostParts);
     std::size_t count = 0;
-    detail::check([&](nsa_error *error) {
-      return nsa_run_timed(plan.get(), converted, given, workspace, workspaceBytes, stream, times.data(), times.size(),
-                           &count, error);
-    });
+    detail::check(nsa_run_timed(plan.get(), converted, given, workspace, workspaceBytes, stream, times.data(),
+                                times.size(), &count, nullptr));
     times.resize(count);
     return times;
   }
 
   // Waits for `stream`, and throws an Error if a kernel found invalid sequence lengths, block lists or page numbers.
-  void checkStatus(void *stream = nullptr) {
-    detail::check([&](nsa_error *error) { return nsa_plan_status(plan.get(), stream, error); });
-  }
+  void checkStatus(void *stream = nullptr) { detail::check(nsa_plan_status(plan.get(), stream, nullptr)); }
 
   // Returns the facts of the plan that programs read.
   nsa_plan_info info() const {
     nsa_plan_info info = NSA_INIT(nsa_plan_info);
-    detail::check([&](nsa_error *error) { return nsa_plan_get_info(plan.get(), &info, error); });
+    detail::check(nsa_plan_get_info(plan.get(), &info, nullptr));
     return info;
   }
 
@@ -288,8 +286,7 @@ public:
 
   // Returns the JSON of nsa_plan_compare_report. The plan must be one that planThatCompares has made.
   std::string compareReport() const {
-    return detail::takeText(
-        [&](char **text, nsa_error *error) { return nsa_plan_compare_report(plan.get(), text, error); });
+    return detail::takeText([&](char **text) { return nsa_plan_compare_report(plan.get(), text, nullptr); });
   }
 
 private:
@@ -319,7 +316,7 @@ public:
   Plan plan(const Spec &spec, const Maxima &maxima, void *stream = nullptr) const {
     nsa_maxima cMaxima = maxima.c();
     nsa_plan *made = nullptr;
-    detail::check([&](nsa_error *error) { return nsa_plan_create(engine, &spec, &cMaxima, stream, &made, error); });
+    detail::check(nsa_plan_create(engine, &spec, &cMaxima, stream, &made, nullptr));
     return Plan(made);
   }
 
@@ -329,9 +326,7 @@ public:
     nsa_plan_options options = NSA_INIT(nsa_plan_options);
     options.compare = 1;
     nsa_plan *made = nullptr;
-    detail::check([&](nsa_error *error) {
-      return nsa_plan_create_with(engine, &spec, &cMaxima, &options, stream, &made, error);
-    });
+    detail::check(nsa_plan_create_with(engine, &spec, &cMaxima, &options, stream, &made, nullptr));
     return Plan(made);
   }
 
@@ -350,31 +345,29 @@ public:
   // Tunes a workload, and returns the JSON report. See nsa_tune_workload. `counts` may be null.
   std::string tuneWorkload(const std::string &workload, const nsa_tune_options &options = NSA_INIT(nsa_tune_options),
                            nsa_tune_counts *counts = nullptr) const {
-    return detail::takeText([&](char **text, nsa_error *error) {
-      return nsa_tune_workload(engine, workload.c_str(), &options, counts, text, error);
-    });
+    return detail::takeText(
+        [&](char **text) { return nsa_tune_workload(engine, workload.c_str(), &options, counts, text, nullptr); });
   }
   std::string describe() const {
-    return detail::takeText([&](char **text, nsa_error *error) { return nsa_engine_describe(engine, text, error); });
+    return detail::takeText([&](char **text) { return nsa_engine_describe(engine, text, nullptr); });
   }
 
   nsa_device_info device() const {
     nsa_device_info info = NSA_INIT(nsa_device_info);
-    detail::check([&](nsa_error *error) { return nsa_engine_get_device(engine, &info, error); });
+    detail::check(nsa_engine_get_device(engine, &info, nullptr));
     return info;
   }
 
   nsa_stats stats() const {
     nsa_stats stats = NSA_INIT(nsa_stats);
-    detail::check([&](nsa_error *error) { return nsa_engine_stats(engine, &stats, error); });
+    detail::check(nsa_engine_stats(engine, &stats, nullptr));
     return stats;
   }
 
 private:
   template <typename Function> std::string ask(Function function, const Spec &spec, const Maxima &maxima) const {
     nsa_maxima cMaxima = maxima.c();
-    return detail::takeText(
-        [&](char **text, nsa_error *error) { return function(engine, &spec, &cMaxima, text, error); });
+    return detail::takeText([&](char **text) { return function(engine, &spec, &cMaxima, text, nullptr); });
   }
 
 protected:
@@ -424,7 +417,7 @@ private:
 
   static nsa_engine *open(const nsa_engine_options &options) {
     nsa_engine *made = nullptr;
-    detail::check([&](nsa_error *error) { return nsa_engine_create(&options, &made, error); });
+    detail::check(nsa_engine_create(&options, &made, nullptr));
     return made;
   }
   std::shared_ptr<Told> told; // which the engine may call until it is destroyed

@@ -148,6 +148,13 @@ struct Plan {
   }
 };
 
+// The last failure of this thread, whole.
+inline nsa_error_info lastFailure() {
+  nsa_error_info info = NSA_INIT(nsa_error_info);
+  EXPECT_EQ(nsa_error_get_info(&info, nullptr), NSA_OK);
+  return info;
+}
+
 class CApi : public testing::Test {
 protected:
   void store(const AnyCall &call, const KernelText &text, std::vector<std::byte> code) {

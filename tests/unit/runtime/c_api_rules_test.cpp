@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <sstream>
+#include <thread>
 
 namespace nsa::test::c_api {
 namespace {
@@ -450,6 +451,41 @@ TEST_F(CApi, AComparisonIsAskedOfPlansThatCompare) {
             NSA_UNAVAILABLE);
   EXPECT_EQ(plan, nullptr);
   EXPECT_STRNE(error.hint, "");
+}
+
+TEST_F(CApi, EachThreadHasItsLastFailure) {
+  std::thread([] {
+    const nsa_error_info none = lastFailure();
+    EXPECT_EQ(none.code, NSA_OK);
+    for (const char *text : {none.field, none.value, none.rule, none.message, none.hint})
+      EXPECT_STREQ(text, "");
+  }).join();
+  Engine engine(cache);
+  Call call(NSA_LAYOUT_DENSE);
+  call.spec.window = -3;
+  const Plan plan(engine, call);
+  std::thread([] { EXPECT_EQ(nsa_plan_status(nullptr, nullptr, nullptr), NSA_INVALID_ARGUMENT); }).join();
+  size_t bytes = 0;
+  EXPECT_EQ(nsa_plan_workspace_size(nullptr, &bytes, nullptr), NSA_INVALID_ARGUMENT);
+  const Plan again(engine, call);
+  engine.stats(); // succeeds, which changes nothing
+  const nsa_error_info last = lastFailure();
+  EXPECT_EQ(last.code, NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(last.field, again.error.field);
+  EXPECT_STREQ(last.value, "-3");
+  EXPECT_STREQ(last.rule, again.error.rule);
+  EXPECT_STREQ(last.message, again.error.message);
+  EXPECT_STREQ(last.hint, again.error.hint);
+
+  // A text of several bytes for each letter is cut between letters.
+  std::string device = "\xc3\xa4\xc3\xb6";
+  while (device.size() < 300)
+    device += device;
+  Engine named(cache, [&](nsa_engine_options &options) { options.device = device.c_str(); });
+  EXPECT_NE(std::string(lastFailure().value).find(device), std::string::npos);
+  const std::string cut = named.error.value;
+  EXPECT_TRUE(cut.ends_with("...")) << cut;
+  EXPECT_EQ(static_cast<unsigned char>(cut[cut.size() - 4]) & 0xc0, 0x80) << "a whole letter";
 }
 
 TEST_F(CApi, NullPointersAreNamed) {

@@ -228,9 +228,11 @@ TEST_F(Fallback, TheCommandOfAMissIsWholeWhateverThePath) {
     Engine engine(isLong ? path + "/" + std::string(200, 'y') : path);
     Plan plan(engine, call);
     EXPECT_EQ(plan.status, NSA_CACHE_MISS);
-    const std::string hint = plan.error.hint;
-    EXPECT_TRUE(hint.ends_with(isLong ? " --cache \"${CACHE:?name the database}\"" : " --cache " + path)) << hint;
+    const std::string hint = lastFailure().hint, cut = plan.error.hint;
+    EXPECT_TRUE(hint.ends_with(" --cache " + path + (isLong ? "/" + std::string(200, 'y') : ""))) << hint;
     EXPECT_NE(hint.find("\"query_heads\":4"), std::string::npos) << hint;
+    EXPECT_EQ(cut, hint.substr(0, cut.size() - 3) + "...") << "nsa_error has less room";
+    EXPECT_EQ(cut.size(), sizeof plan.error.hint - 1);
   }
 }
 

@@ -16,6 +16,15 @@ using capi::SizedStruct;
 // What is called with each struct, the name of the argument, and the answer to a struct that is accepted.
 template <typename T> struct Probe;
 
+template <> struct Probe<nsa_error_info> {
+  static constexpr std::string_view kName = "info";
+  static constexpr nsa_status kAccepted = NSA_OK;
+  nsa_error_info value() const { return NSA_INIT(nsa_error_info); }
+  nsa_status call(nsa_engine *, nsa_error_info *changed, nsa_error *error) const {
+    return nsa_error_get_info(changed, error);
+  }
+};
+
 template <> struct Probe<nsa_spec> : Call {
   static constexpr std::string_view kName = "spec";
   static constexpr nsa_status kAccepted = NSA_CACHE_MISS;
