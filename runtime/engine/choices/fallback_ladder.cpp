@@ -139,6 +139,8 @@ std::string_view fallbackStepName(FallbackStep step) { return kStepNames[static_
 Result<FallbackSteps> FallbackSteps::parse(std::string_view field, std::string_view text) {
   if (text == "all")
     return all();
+  if (text == "none")
+    return of({});
   uint32_t bits = 0;
   for (std::string_view rest = text;;) {
     const size_t comma = rest.find(',');
@@ -146,7 +148,7 @@ Result<FallbackSteps> FallbackSteps::parse(std::string_view field, std::string_v
     auto found = std::find(std::begin(kStepNames), std::end(kStepNames), name);
     if (found == std::end(kStepNames))
       return Status::invalid(std::string(field), "'" + std::string(text) + "'",
-                             "must be all, exact, or a comma list of nearest, model, architecture, compiled and cpu");
+                             "must be all, exact, none, or a comma list of nearest, model, architecture, compiled and cpu");
     bits |= 1u << (found - std::begin(kStepNames));
     if (comma == std::string_view::npos)
       return FallbackSteps(bits);

@@ -34,7 +34,7 @@ std::string_view fallbackStepName(FallbackStep step); // "exact", "nearest", "mo
 // outside of the allowed set is an error.
 class FallbackSteps {
 public:
-  // Parses names of fallback steps such as "nearest,model", or "exact" for no fallback, or "all".
+  // Parses names of fallback steps such as "nearest,model", or "exact" or "none" for no fallback, or "all".
   static Result<FallbackSteps> parse(std::string_view field, std::string_view text);
   static FallbackSteps all() { return FallbackSteps((1u << kFallbackSteps) - 1); }
   // The set of these steps and kExact.

@@ -19,10 +19,10 @@ namespace nsa {
 namespace {
 
 constexpr double kTuneBudgetSeconds = 30;
-constexpr double kNoBudgetSeconds = 86400; // more than a program waits
 constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune", "background"};
 constexpr int kMostThreads = 4096;
 constexpr int kLogLimit = 20;
+constexpr std::string_view kMemory = ":memory:"; // the database that is no file
 constexpr PathOption kPathOptions[] = {
     {"cache_path", "NSA_CACHE_DIR", &EngineOptions::cachePath, PathOption::Kind::kDatabase},
     {"cache_packs", "NSA_CACHE_PACKS", &EngineOptions::cachePacks, PathOption::Kind::kPacks},
@@ -136,7 +136,7 @@ std::string defaultCachePath(const Resolver &resolver) {
     return std::string(directory) + "/nsa/kernels.db";
   if (std::string_view home = resolver.lookup("HOME"); !home.empty())
     return std::string(home) + "/.cache/nsa/kernels.db";
-  return ":memory:";
+  return std::string(kMemory);
 }
 
 std::string absolutePath(const std::string &path) {
@@ -159,7 +159,7 @@ Result<std::string> absoluteList(const char *source, const std::string &list) {
 Result<std::string> absoluteValue(const PathOption &option, const char *source, const std::string &value) {
   const bool isLibraryName = option.kind == PathOption::Kind::kLibrary && value.find('/') == std::string::npos;
   const bool isNone = option.kind == PathOption::Kind::kPacks && value == kNone;
-  const bool isMemory = option.kind == PathOption::Kind::kDatabase && value == ":memory:";
+  const bool isMemory = option.kind == PathOption::Kind::kDatabase && value == kMemory;
   if (value.empty() || isLibraryName || isNone || isMemory)
     return value;
   if (option.kind == PathOption::Kind::kFiles || option.kind == PathOption::Kind::kPacks)
@@ -203,7 +203,9 @@ Status EngineOptions::resolvePaths(const Environment &environment) {
       resolver.text(path, option.variable);
     else
       resolver.textOrNone(path, option.variable);
-    if (option.kind == PathOption::Kind::kDatabase && source == option.variable && !path.empty())
+    if (option.kind == PathOption::Kind::kDatabase && path == kNone)
+      path = kMemory;
+    else if (option.kind == PathOption::Kind::kDatabase && source == option.variable && !path.empty())
       path += "/kernels.db";
     pathSources.push_back(path.empty() ? nullptr : source);
     NSA_ASSIGN_OR_RETURN(path, absoluteValue(option, source, path));
@@ -221,7 +223,7 @@ EngineOptions::Environment EngineOptions::processEnvironment() {
 
 Status EngineOptions::resolve(const Environment &environment) {
   Resolver resolver(environment);
-  resolver.text(device, "NSA_DEVICE");
+  resolver.textOrNone(device, "NSA_DEVICE");
   NSA_RETURN_IF_ERROR(resolvePaths(environment));
   NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
   NSA_RETURN_IF_ERROR(resolver.number(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES", INT64_MAX,
@@ -265,17 +267,13 @@ Status EngineOptions::resolve(const Environment &environment) {
   if (logLimit == 0)
     logLimit = kLogLimit;
 
-  // A callback's level is the caller's business; the variable governs stderr.
-  if (!log) {
-    log = logToStderr;
-    LogLevel level = LogLevel::kWarning;
-    if (std::string_view name = resolver.lookup("NSA_LOG"); !name.empty() && !parseLogLevel(name, level))
-      return Status::invalid("NSA_LOG", std::string(name), "must be debug, info, warning, error or off");
-    if (!logLevel)
-      logLevel = level;
-  }
-  if (!logLevel)
+  if (!logLevel) {
     logLevel = LogLevel::kWarning;
+    if (std::string_view name = resolver.lookup("NSA_LOG"); !name.empty() && !parseLogLevel(name, *logLevel))
+      return Status::invalid("NSA_LOG", std::string(name), "must be debug, info, warning, error or off");
+  }
+  if (!log)
+    log = logToStderr;
   return Status::ok();
 }
 

@@ -37,6 +37,9 @@ private:
   int state;
 };
 
+// What a budget without a limit is: more seconds than a program waits.
+inline constexpr double kNoBudgetSeconds = 86400;
+
 // The number of an option without a limit, even if the option's environment variable sets one.
 inline constexpr int kOff = -1;
 
@@ -90,8 +93,8 @@ private:
   std::vector<const char *> pathSources; // in the order of pathOptions(); null: neither option nor variable
 };
 
-// A text of this value counts as no text, even if the option's environment variable has one. For cache_packs, kNone
-// stands for no pack at all. The options `device`, `cache_path` and `fallbacks` have no such value.
+// A text of this value names nothing, whatever the option's environment variable says. For cache_packs, kNone stands for
+// no pack at all, for cache_path for a database in memory, and for fallbacks for no step.
 inline constexpr std::string_view kNone = "none";
 
 // An option that names paths, and what the engine does with these paths (option_paths.h).

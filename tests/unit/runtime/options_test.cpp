@@ -138,6 +138,11 @@ TEST(Options, TheApiWinsOverTheEnvironment) {
 // What a variable switches on, a host may switch off.
 TEST(Options, TheApiSwitchesOffWhatTheEnvironmentSets) {
   const Variables variables = {{"HOME", "/home/u"},
+                               {"NSA_DEVICE", "cpu"},
+                               {"NSA_CACHE_DIR", "/c"},
+                               {"NSA_FALLBACKS", "nearest"},
+                               {"NSA_LOG", "not looked at"},
+                               {"NSA_MISS", "not looked at"},
                                {"NSA_TUNE_BUDGET", "1"},
                                {"NSA_COMPILER", "/l.so"},
                                {"NSA_NVRTC", "/n.so"},
@@ -161,9 +166,10 @@ TEST(Options, TheApiSwitchesOffWhatTheEnvironmentSets) {
                                {"NSA_DECODE_SPLITS", "4"}};
   EngineOptions options, unset;
   for (std::string EngineOptions::*text :
-       {&EngineOptions::compilerPath, &EngineOptions::nvrtcPath, &EngineOptions::templateDir,
-        &EngineOptions::forceVariant, &EngineOptions::dumpDir, &EngineOptions::cpuFeatures, &EngineOptions::cachePacks,
-        &EngineOptions::cacheKeys, &EngineOptions::pinPath, &EngineOptions::recordPath, &EngineOptions::forceBranch})
+       {&EngineOptions::device, &EngineOptions::cachePath, &EngineOptions::compilerPath, &EngineOptions::nvrtcPath,
+        &EngineOptions::templateDir, &EngineOptions::forceVariant, &EngineOptions::dumpDir, &EngineOptions::cpuFeatures,
+        &EngineOptions::cachePacks, &EngineOptions::cacheKeys, &EngineOptions::pinPath, &EngineOptions::recordPath,
+        &EngineOptions::forceBranch})
     options.*text = kNone;
   for (int EngineOptions::*number : {&EngineOptions::cpuThreads, &EngineOptions::compileThreads,
                                      &EngineOptions::logLimit, &EngineOptions::decodeSplits})
@@ -173,9 +179,17 @@ TEST(Options, TheApiSwitchesOffWhatTheEnvironmentSets) {
     options.*flag = Switch::off();
   options.cacheMaxBytes = kOff;
   options.tuneBudgetSeconds = kOff;
+  options.missPolicy = MissPolicy::kDefault;
+  options.logLevel = LogLevel::kDebug;
+  options.fallbacks = *FallbackSteps::parse("fallbacks", kNone);
   const Status status = resolve(options, variables);
   ASSERT_TRUE(status.isOk()) << status.error().message;
   ASSERT_TRUE(resolve(unset, {{"HOME", "/home/u"}}).isOk());
+  EXPECT_EQ(options.device, "") << "the engine looks for one";
+  EXPECT_EQ(options.cachePath, ":memory:");
+  EXPECT_EQ(options.fallbacks->toString(), "exact");
+  EXPECT_EQ(options.missPolicy, MissPolicy::kDefault);
+  EXPECT_EQ(options.logLevel, LogLevel::kDebug);
   EXPECT_EQ(options.compilerPath, unset.compilerPath);
   EXPECT_EQ(options.nvrtcPath, unset.nvrtcPath);
   EXPECT_EQ(options.templateDir, "");
@@ -198,6 +212,21 @@ TEST(Options, TheApiSwitchesOffWhatTheEnvironmentSets) {
   EXPECT_EQ(options.cacheMaxBytes, 0);
   EXPECT_GE(options.tuneBudgetSeconds, 3600) << "no limit";
   EXPECT_EQ(options.sourceOf(&EngineOptions::templateDir), "");
+}
+
+// A variable may name nothing, as an option may.
+TEST(Options, TheEnvironmentNamesNothing) {
+  EngineOptions options;
+  ASSERT_TRUE(resolve(options, {{"HOME", "/home/u"},
+                                {"NSA_DEVICE", "none"},
+                                {"NSA_CACHE_DIR", "none"},
+                                {"NSA_FALLBACKS", "none"},
+                                {"NSA_PIN", "none"}})
+                  .isOk());
+  EXPECT_EQ(options.device, "");
+  EXPECT_EQ(options.cachePath, ":memory:");
+  EXPECT_EQ(options.fallbacks->toString(), "exact");
+  EXPECT_EQ(options.pinPath, "");
 }
 
 // This program again, with the rights of another group as well as the caller's.
@@ -261,7 +290,7 @@ TEST(Options, MalformedVariablesAreNamed) {
               {"NSA_TUNE_BUDGET", "nan"},       {"NSA_CPU_THREADS", "two"},     {"NSA_CPU_THREADS", "-1"},
               {"NSA_CPU_THREADS", "3x"},        {"NSA_CPU_THREADS", "5000"},    {"NSA_COMPILE_THREADS", "1.5"},
               {"NSA_REQUIRE_SIGNATURE", "yes"}, {"NSA_CACHE_MAX_BYTES", "-1"},  {"NSA_CACHE_MAX_BYTES", "1MB"},
-              {"NSA_FALLBACKS", "none"},        {"NSA_LOG_LIMIT", "0"},         {"NSA_LOG_LIMIT", "many"},
+              {"NSA_FALLBACKS", "nought"},      {"NSA_LOG_LIMIT", "0"},         {"NSA_LOG_LIMIT", "many"},
               {"NSA_FORCE_BRANCH", "slc"},      {"NSA_UNIFORM_GATE", "yes"},    {"NSA_LOG", "loud"},
               {"NSA_TUNE_EXHAUSTIVE", "all"},   {"NSA_IGNORE_THRESHOLDS", "2"}, {"NSA_DECODE_SPLITS", "17"},
               {"NSA_DECODE_SPLITS", "few"}};
