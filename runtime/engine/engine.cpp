@@ -9,7 +9,6 @@
 #include "runtime/engine/report/profiler_range.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <unistd.h>
 
@@ -294,28 +293,38 @@ Status Engine::withHint(Status status, const Spec &spec, const Maxima &maxima) c
   return Status(std::move(info));
 }
 
-Result<std::string> Engine::explain(const Spec &asked, const Maxima &maxima) {
+Result<std::vector<ExplainDescription>> Engine::choices(const Spec &asked, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(checkRequest(asked, maxima));
   const Spec spec = overridesGates(asked) ? withOwnGates(asked) : asked;
   const bool inMemory = findInMemory(PlanKey::make(spec, maxima), spec, maxima) != nullptr;
   const Routing routing = planner->route(spec, maxima);
-  std::vector<std::string> texts;
+  std::vector<ExplainDescription> choices;
   for (const Step &step : routing.steps()) {
-    const ExplainDescription found = planner->explain(step, describeRoute(routing, step), inMemory);
+    ExplainDescription found = planner->explain(step, describeRoute(routing, step), inMemory);
     // A kernel that is never tuned has nothing to choose, so only its absence is told.
     if (isTuned(step.spec.op) || found.fails())
-      texts.push_back(describeExplain(found));
+      choices.push_back(std::move(found));
   }
+  return choices;
+}
+
+Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
+  Result<std::vector<ExplainDescription>> found = choices(spec, maxima);
+  if (!found)
+    return found.status();
+  std::vector<std::string> texts;
+  for (const ExplainDescription &choice : *found)
+    texts.push_back(describeExplain(choice));
   return joinTexts(texts);
 }
 
-Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
+Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima, double budgetSeconds) {
   NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
   std::vector<std::string> reports;
   std::vector<PlanCore::Part> parts;
   for (const Step &step : planner->route(spec, maxima).steps()) {
     std::string report;
-    Result<std::shared_ptr<const KernelCore>> kernel = planner->tune(step.spec, step.maxima, report);
+    Result<std::shared_ptr<const KernelCore>> kernel = planner->tune(step.spec, step.maxima, report, budgetSeconds);
     if (!kernel)
       return kernel.status();
     if (!report.empty())
@@ -333,9 +342,6 @@ Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
 Result<std::string> Engine::tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
                                        double budgetSeconds) {
   NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
-  if (!std::isfinite(budgetSeconds) || budgetSeconds < 0)
-    return Status::invalid("budget_seconds", std::to_string(budgetSeconds),
-                           "must be positive and finite, or 0 for the engine's");
   // Also what serves where no threshold is followed: they may change.
   std::vector<Step> steps = stepsOf(spec, maxima);
   for (Step &step : planner->route(spec, maxima).steps())
@@ -349,7 +355,7 @@ Result<std::string> Engine::tuneKernel(const Spec &spec, const Maxima &maxima, c
       return kernel.status();
     return joinTexts(report.empty() ? std::vector<std::string>() : std::vector{report});
   }
-  return Status::invalid("problem", problem, "must be the key of one of the operator's kernels",
+  return Status::invalid("kernel", problem, "must be the key of one of the operator's kernels",
                          "they are " + problemTexts(spec, maxima));
 }
 

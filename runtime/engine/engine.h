@@ -44,10 +44,12 @@ public:
   // Returns a plan whose runs compare each kernel's result with the result of the kernel that defines its operator
   // (comparison.h).
   Result<PlanPointer> planThatCompares(const Spec &spec, const Maxima &maxima, void *stream);
-  Result<std::string> explain(const Spec &spec, const Maxima &maxima);
-  Result<std::string> tune(const Spec &spec, const Maxima &maxima);
-  // Tunes one kernel of the spec, named by its problem key. A `budgetSeconds` of 0 means the budget of the engine's
-  // options.
+  // Returns what would serve the kernels that have a choice, and those that would fail, in the order of the launches.
+  Result<std::vector<ExplainDescription>> choices(const Spec &spec, const Maxima &maxima);
+  Result<std::string> explain(const Spec &spec, const Maxima &maxima); // the same as JSON
+  // Tunes the kernels of the spec. A `budgetSeconds` of 0 means the budget of the engine's options, for each kernel.
+  Result<std::string> tune(const Spec &spec, const Maxima &maxima, double budgetSeconds = 0);
+  // Tunes one kernel of the spec, named by its problem key.
   Result<std::string> tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
                                  double budgetSeconds);
   // Returns an error if the engine tunes nothing (Planner::checkTunes).

@@ -24,13 +24,18 @@ Status Plan::checkNotCapturing(void *stream, const char *rule, const char *hint)
       ErrorInfo{.code = ErrorCode::kCapturing, .field = "stream", .value = "capturing", .rule = rule, .hint = hint});
 }
 
-Result<std::string> Plan::comparisonReport() const {
+Result<std::vector<ComparedPart>> Plan::compared() const {
   if (!comparison)
     return Status::invalid("plan", "one that does not compare", "must be made with nsa_plan_options.compare = 1");
   std::lock_guard lock(comparison->mutex);
-  if (comparison->report.empty())
+  if (!comparison->parts)
     return Status::invalid("plan", "never run", "must have run before it is asked what it found");
-  return comparison->report;
+  return *comparison->parts;
+}
+
+Result<std::string> Plan::comparisonReport() const {
+  Result<std::vector<ComparedPart>> parts = compared();
+  return parts ? describeComparison(rules.spec.op, *parts) : Result<std::string>(parts.status());
 }
 
 Result<std::vector<Plan::PartTime>> Plan::runTimed(const Bindings &bindings, void *workspace, size_t workspaceBytes,
@@ -78,9 +83,9 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
     const PipelineRun comparing{rules, core->launches, core->routes, layout,  call,  memory,
                                 word,  stream,         trace,        nullptr, &found};
     NSA_RETURN_IF_ERROR(comparing.run());
-    std::string report = found.report();
+    std::vector<ComparedPart> parts = found.parts();
     std::lock_guard lock(comparison->mutex);
-    comparison->report = std::move(report);
+    comparison->parts = std::move(parts);
     return Status::ok();
   };
   if (comparison)
@@ -103,22 +108,25 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
   return deviceStatus(word[0], word[1]);
 }
 
-Status Plan::status(void *stream) { return engine->device().readStatusWord(statusWord, stream); }
+Status Plan::status(void *stream) const { return engine->device().readStatusWord(statusWord, stream); }
+
+PlanDescription Plan::facts() const {
+  return {*core, rules.spec, rules.maxima, source, engine->device().key(), layout.bytes};
+}
 
 const std::string &Plan::describe() const {
   const std::string *found = description.load(std::memory_order_acquire);
   if (found)
     return *found;
-  auto composed = std::make_unique<const std::string>(
-      describePlan({*core, rules.spec, rules.maxima, source, engine->device().key(), layout.bytes}));
+  auto composed = std::make_unique<const std::string>(describePlan(facts()));
   if (description.compare_exchange_strong(found, composed.get()))
     return *composed.release();
   return *found; // another thread was faster
 }
 
-PlanInfo Plan::info() const {
-  return infoOf({*core, rules.spec, rules.maxima, source, engine->device().key(), layout.bytes});
-}
+PlanInfo Plan::info() const { return infoOf(facts()); }
+
+std::vector<LaunchInfo> Plan::launches() const { return launchesOf(facts()); }
 
 void Plan::giveBack(Plan *plan) { plan->engine->takeBack(plan); }
 

@@ -19,6 +19,7 @@
 namespace nsa {
 
 class Engine;
+struct ComparedPart;
 struct ComparisonState;
 
 class Plan {
@@ -37,14 +38,17 @@ public:
   };
   Result<std::vector<PartTime>> runTimed(const Bindings &bindings, void *workspace, size_t workspaceBytes,
                                          void *stream) const;
-  Status status(void *stream);
+  Status status(void *stream) const;
   size_t workspaceBytes() const { return layout.bytes; }
-  // Returns as JSON the differences that the last run of a plan that compares has measured.
-  Result<std::string> comparisonReport() const;
+  // Returns the differences that the last run of a plan that compares has measured.
+  Result<std::vector<ComparedPart>> compared() const;
+  Result<std::string> comparisonReport() const; // the same as JSON
   // Returns the description of the plan and its kernels as JSON (nsa_plan_describe). The first call of `describe` makes
   // this JSON text, and later calls return the same text.
   const std::string &describe() const;
-  PlanInfo info() const; // of the text that `describe` returns
+  // Return parts of the description.
+  PlanInfo info() const;
+  std::vector<LaunchInfo> launches() const;
 
   // Returns the plan to the engine's pool of plans. If the engine's handle was released before and no caller holds
   // another plan of this engine, giveBack destroys the engine.
@@ -64,6 +68,7 @@ private:
   WorkspaceLayout layout;
   std::unique_ptr<ComparisonState> comparison; // null unless the plan compares
   ViewSlots gates;                             // replaces the caller's gates; without data the caller's gates count
+  PlanDescription facts() const;
   mutable std::atomic<const std::string *> description = nullptr;
   // Only PlanPool uses the members statusWord, shard and next.
   int32_t *statusWord = nullptr;

@@ -30,10 +30,6 @@ int64_t fixedNumber(const LoadedKernel &kernel, const char *name, int64_t otherw
   return otherwise;
 }
 
-nlohmann::ordered_json kernelJson(const LoadedKernel &kernel) {
-  return {{"template", kernel.manifest().templateName}, {"config", formatValues(kernel.manifest().config)}};
-}
-
 } // namespace
 
 size_t Definitions::workspaceBytes() const {
@@ -132,34 +128,60 @@ Status Comparison::compare(Errors &sum, const std::vector<Output> &outputs) {
   return Status::ok();
 }
 
-std::string Comparison::report() const {
-  nlohmann::ordered_json parts = nlohmann::ordered_json::array();
+std::vector<ComparedPart> Comparison::parts() const {
+  std::vector<ComparedPart> parts;
   for (size_t role = 0; role < errors.size(); ++role) {
     const Errors &sum = errors[role];
     if (!sum.own)
       continue;
-    nlohmann::ordered_json part = {{"part", roleName(static_cast<Role>(role), rules.spec.op)},
-                                   {"operator", sum.operatorName},
-                                   {"kernel", kernelJson(*sum.own)},
-                                   {"compared", sum.definition != nullptr}};
+    ComparedPart part{.part = std::string(roleName(static_cast<Role>(role), rules.spec.op)),
+                      .op = sum.operatorName,
+                      .templateName = sum.own->manifest().templateName,
+                      .config = formatValues(sum.own->manifest().config),
+                      .isCompared = sum.definition != nullptr};
     if (sum.definition) {
-      part["definition"] = kernelJson(*sum.definition);
-      part["same_kernel"] = sum.definition->content() == sum.own->content();
-      if (sum.lists != 0) {
-        part["lists"] = sum.lists;
-        part["different_lists"] = sum.differentLists;
+      part.definitionTemplate = sum.definition->manifest().templateName;
+      part.definitionConfig = formatValues(sum.definition->manifest().config);
+      part.isSameKernel = sum.definition->content() == sum.own->content();
+      part.lists = sum.lists;
+      part.differentLists = sum.differentLists;
+      part.elements = sum.elements.elements();
+      part.maxAbs = sum.elements.maxAbs();
+      part.meanAbs = sum.elements.meanAbs();
+      part.relativeRms = sum.elements.relativeRms();
+      part.unequalNan = sum.elements.unequalNan();
+      part.unequalInf = sum.elements.unequalInf();
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+std::string describeComparison(Operator op, const std::vector<ComparedPart> &compared) {
+  nlohmann::ordered_json parts = nlohmann::ordered_json::array();
+  for (const ComparedPart &each : compared) {
+    nlohmann::ordered_json part = {{"part", each.part},
+                                   {"operator", each.op},
+                                   {"kernel", {{"template", each.templateName}, {"config", each.config}}},
+                                   {"compared", each.isCompared}};
+    if (each.isCompared) {
+      part["definition"] = {{"template", each.definitionTemplate}, {"config", each.definitionConfig}};
+      part["same_kernel"] = each.isSameKernel;
+      if (each.lists != 0) {
+        part["lists"] = each.lists;
+        part["different_lists"] = each.differentLists;
       } else {
-        part["elements"] = sum.elements.elements();
-        part["max_abs"] = sum.elements.maxAbs();
-        part["mean_abs"] = sum.elements.meanAbs();
-        part["relative_rms"] = sum.elements.relativeRms();
-        part["unequal_nan"] = sum.elements.unequalNan();
-        part["unequal_inf"] = sum.elements.unequalInf();
+        part["elements"] = each.elements;
+        part["max_abs"] = each.maxAbs;
+        part["mean_abs"] = each.meanAbs;
+        part["relative_rms"] = each.relativeRms;
+        part["unequal_nan"] = each.unequalNan;
+        part["unequal_inf"] = each.unequalInf;
       }
     }
     parts.push_back(std::move(part));
   }
-  return nlohmann::ordered_json({{"operator", operatorName(rules.spec.op)}, {"parts", std::move(parts)}})
+  return nlohmann::ordered_json({{"operator", operatorName(op)}, {"parts", std::move(parts)}})
       .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

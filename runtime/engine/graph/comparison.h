@@ -11,6 +11,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,18 @@ struct Definitions {
 // compression kernel of decode cannot be compared, because it writes into the cache.
 bool isComparable(const Step &step);
 
+// The result of one kernel of a plan, compared with the kernel that defines its operator (nsa_comparison).
+struct ComparedPart {
+  std::string part, op; // roleName, operatorName
+  std::string templateName, config, definitionTemplate{}, definitionConfig{};
+  bool isCompared = false, isSameKernel = false;
+  int64_t lists = 0, differentLists = 0; // of a kernel that writes block lists
+  int64_t elements = 0, unequalNan = 0, unequalInf = 0;
+  double maxAbs = 0, meanAbs = 0, relativeRms = 0;
+};
+// Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
+std::string describeComparison(Operator op, const std::vector<ComparedPart> &parts);
+
 class Comparison {
 public:
   Comparison(Device &device, const CallRules &rules, const WorkspaceLayout &layout, const Definitions &definitions,
@@ -41,8 +54,7 @@ public:
   // `own` once more, and then the kernel that defines the operator. The two launches write to separate memory, and
   // `add` adds the differences between their outputs to the report.
   Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
-  // Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
-  std::string report() const;
+  std::vector<ComparedPart> parts() const;
 
 private:
   // One tensor that a kernel writes.
@@ -74,11 +86,11 @@ private:
 
 // The data that a plan keeps from one run to the next if its runs compare kernels with the kernels that define their
 // operators.
-// Thread-safety: a thread reads or writes `report` only while it holds `mutex`.
+// Thread-safety: a thread reads or writes `parts` only while it holds `mutex`.
 struct ComparisonState {
   std::shared_ptr<const Definitions> definitions;
   std::mutex mutex;
-  std::string report; // of the last run; "" before the first one
+  std::optional<std::vector<ComparedPart>> parts; // of the last run; no value before the first one
 };
 
 } // namespace nsa

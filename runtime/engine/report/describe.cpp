@@ -56,32 +56,55 @@ PlanInfo infoOf(const PlanDescription &plan) {
   return info;
 }
 
-std::string describePlan(const PlanDescription &plan) {
+std::vector<LaunchInfo> launchesOf(const PlanDescription &plan) {
   const GridSizes sizes = GridSizes::ofMaxima(plan.spec, plan.maxima);
-  Json launches = Json::array(), fallbacks = Json::array();
-  std::string problem;
+  std::vector<LaunchInfo> launches;
   for (const PlanCore::Part &part : plan.core.parts) {
     const KernelCore &core = *part.kernel;
     const Manifest &manifest = core.kernel->manifest();
-    const PlanSource source = plan.source == PlanSource::kMemory ? plan.source : core.source;
-    int32_t grid[3] = {};
-    bool evaluated = core.kernel->grid(sizes, grid).isOk();
+    LaunchInfo launch{.op = manifest.op,
+                      .problem = core.problemKey,
+                      .templateName = manifest.templateName,
+                      .config = formatValues(manifest.config),
+                      .content = core.kernel->content(),
+                      .target = manifest.target,
+                      .servedBy = core.servedBy,
+                      .source = plan.source == PlanSource::kMemory ? plan.source : core.source,
+                      .step = core.step,
+                      .tuned = core.tuned,
+                      .threads = manifest.threads,
+                      .sharedBytes = manifest.sharedBytes,
+                      .scratchBytes = manifest.scratchBytes};
+    const bool evaluated = core.kernel->grid(sizes, launch.grid).isOk();
     assert(evaluated && "checked when the plan was made");
     (void)evaluated;
-    launches.push_back({{"operator", manifest.op},
-                        {"template", manifest.templateName},
-                        {"config", formatValues(manifest.config)},
-                        {"content", core.kernel->content()},
-                        {"target", manifest.target},
-                        {"source", planSourceName(source)},
-                        {"tuned", core.tuned},
-                        {"step", fallbackStepName(core.step)},
-                        {"served_by", core.servedBy},
-                        {"grid", grid},
-                        {"grid_formula", {manifest.grid[0].text(), manifest.grid[1].text(), manifest.grid[2].text()}},
-                        {"threads", manifest.threads},
-                        {"shared_bytes", manifest.sharedBytes},
-                        {"scratch_bytes", manifest.scratchBytes},
+    launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+std::string describePlan(const PlanDescription &plan) {
+  Json launches = Json::array(), fallbacks = Json::array();
+  std::string problem;
+  const std::vector<LaunchInfo> infos = launchesOf(plan);
+  for (size_t i = 0; i < infos.size(); ++i) {
+    const LaunchInfo &launch = infos[i];
+    const KernelCore &core = *plan.core.parts[i].kernel;
+    const auto &formula = core.kernel->manifest().grid;
+    launches.push_back({{"operator", launch.op},
+                        {"template", launch.templateName},
+                        {"config", launch.config},
+                        {"content", launch.content},
+                        {"target", launch.target},
+                        {"source", planSourceName(launch.source)},
+                        {"tuned", launch.tuned},
+                        {"step", fallbackStepName(launch.step)},
+                        {"served_by", launch.servedBy},
+                        {"grid", launch.grid},
+                        {"grid_formula", {formula[0].text(), formula[1].text(), formula[2].text()}},
+                        {"threads", launch.threads},
+                        {"shared_bytes", launch.sharedBytes},
+                        {"scratch_bytes", launch.scratchBytes},
                         {"evidence", core.kernel->evidence()}});
     for (const std::string &fallback : core.fallbacks)
       fallbacks.push_back(fallback);
@@ -212,35 +235,73 @@ std::string whyCompiled(const ExplainDescription &explain) {
 }
 
 std::string whyText(const ExplainDescription &explain) {
-  const Decision &decision = explain.decision;
-  if (decision.rung)
-    return "stored for " + decision.difference;
-  if (decision.action == Decision::Action::kTune)
+  using Reason = ExplainDescription::Reason;
+  const char *outdated =
+      explain.decision.outdated ? "; made by another revision of the compiler: compiled again in the background" : "";
+  switch (explain.reason()) {
+  case Reason::kMeasured:
+    return std::string("measured for this problem on this model") + outdated;
+  case Reason::kStored:
+    return std::string("stored, but never measured") + outdated;
+  case Reason::kOther:
+    return "stored for " + explain.decision.difference;
+  case Reason::kSearch:
     return "the first of those that would be measured";
-  if (decision.action == Decision::Action::kCompile)
+  case Reason::kCostModel:
     return whyCompiled(explain);
-  return std::string(decision.tuned ? "measured for this problem on this model" : "stored, but never measured") +
-         (decision.outdated ? "; made by another revision of the compiler: compiled again in the background" : "");
+  case Reason::kMiss:
+  case Reason::kError:
+    return ""; // nothing is chosen
+  }
+  return "";
 }
 
 } // namespace
 
+std::string ExplainDescription::templateName() const {
+  return decision.stored ? decision.manifest.templateName : isChosen() ? candidates.front().templateName : "";
+}
+
+std::string ExplainDescription::config() const {
+  return decision.stored ? formatValues(decision.manifest.config) : isChosen() ? candidates.front().config : "";
+}
+
+PlanSource ExplainDescription::source() const {
+  return inMemory                                                        ? PlanSource::kMemory
+         : decision.action == Decision::Action::kLoad && decision.stored ? sourceOf(*decision.stored)
+                                                                         : PlanSource::kCompiled;
+}
+
+bool ExplainDescription::tunesInBackground() const {
+  return policy == MissPolicy::kBackground && isChosen() &&
+         (decision.outdated || !(decision.tuned && decision.step == FallbackStep::kExact));
+}
+
+ExplainDescription::Reason ExplainDescription::reason() const {
+  if (!isChosen())
+    return decision.failure.isOk() ? Reason::kMiss : Reason::kError;
+  if (decision.rung)
+    return Reason::kOther;
+  if (decision.action == Decision::Action::kTune)
+    return Reason::kSearch;
+  if (decision.action == Decision::Action::kCompile)
+    return Reason::kCostModel;
+  return decision.tuned ? Reason::kMeasured : Reason::kStored;
+}
+
 std::string describeExplain(const ExplainDescription &explain) {
   const Decision &decision = explain.decision;
-  const bool isChosen = decision.action != Decision::Action::kFail;
   Json json = {{"part", explain.route.part}, {"problem", explain.problem}, {"device", explain.device}};
   json["would"] = wouldText(explain);
   json["fails"] = explain.fails();
   json["in_memory"] = explain.inMemory;
   json["miss_policy"] = missPolicyName(explain.policy);
   json["fallbacks"] = explain.fallbacks;
-  json["tunes_in_background"] = explain.policy == MissPolicy::kBackground && isChosen &&
-                                (decision.outdated || !(decision.tuned && decision.step == FallbackStep::kExact));
-  if (isChosen) {
-    const Manifest *stored = decision.stored ? &decision.manifest : nullptr;
+  json["tunes_in_background"] = explain.tunesInBackground();
+  if (explain.isChosen()) {
     json["step"] = fallbackStepName(decision.step);
-    json["variant"] = stored ? stored->templateName : explain.candidates.front().templateName;
-    json["config"] = stored ? formatValues(stored->config) : explain.candidates.front().config;
+    json["variant"] = explain.templateName();
+    json["config"] = explain.config();
     json["tuned"] = decision.tuned;
     json["why"] = whyText(explain);
   }

@@ -36,6 +36,18 @@ struct PlanInfo {
 };
 PlanInfo infoOf(const PlanDescription &plan);
 
+// What programs read of one launch of a plan (nsa_launch).
+struct LaunchInfo {
+  std::string op, problem, templateName, config, content, target, servedBy;
+  PlanSource source{};
+  FallbackStep step{};
+  bool tuned = false;
+  int32_t grid[3] = {};
+  int32_t threads = 0;
+  int64_t sharedBytes = 0, scratchBytes = 0;
+};
+std::vector<LaunchInfo> launchesOf(const PlanDescription &plan);
+
 struct TuningDescription {
   std::string problem, device, shape;
   std::string cut; // how much of the call was timed (cutText)
@@ -78,6 +90,15 @@ struct ExplainDescription {
 
   // Returns whether the plan cannot be made because no kernel can be used for this step.
   bool fails() const { return !inMemory && decision.action == Decision::Action::kFail; }
+  bool isChosen() const { return decision.action != Decision::Action::kFail; }
+  // The template and the configuration of the kernel that is chosen.
+  std::string templateName() const;
+  std::string config() const;
+  PlanSource source() const; // of the kernel that is chosen
+  bool tunesInBackground() const;
+  // Why the kernel is chosen, or why none is. The numbers are part of the C ABI (nsa_reason).
+  enum class Reason : int { kMeasured, kStored, kOther, kSearch, kCostModel, kMiss, kError };
+  Reason reason() const;
 };
 std::string describeExplain(const ExplainDescription &explain);
 
