@@ -62,8 +62,8 @@ private:
   void finish(Model &model, const TuneDevice &worker, size_t index, const Result<nlohmann::json> &report,
               double seconds);
   Status checkKept() const;
-  // Calls the callback. The caller holds `mutex`, or no other thread runs.
-  void tell(const std::string &what, bool isCrossover, const Json *record);
+  // Adds how far the run is, and calls the callback. The caller holds `mutex`, or no other thread runs.
+  void tell(TuneProgress progress);
   Json recordOf(const Model &model, size_t index) const;
   Json report();
   Json crossover(Model &model, const CrossoverJob &job);
@@ -165,7 +165,7 @@ void WorkloadRun::workFor(Model &model, TuneDevice &worker) {
     family = job.family;
     {
       const std::lock_guard lock(mutex);
-      tell(job.text(), false, nullptr);
+      tell({.secondsLeft = {}, .what = job.text(), .problem = job.problem});
     }
     if (isStopped)
       return;
@@ -200,24 +200,23 @@ void WorkloadRun::finish(Model &model, const TuneDevice &worker, size_t index, c
   Json record = recordOf(model, index);
   record["on"] = worker.name;
   record["seconds"] = seconds;
-  std::string error;
-  if (!report) {
-    error = report.status().toString();
-  } else {
+  Status failure = report.status();
+  if (report) {
     addReport(record, *report);
-    error = report->value("store_trouble", "");
+    if (const std::string trouble = report->value("store_trouble", ""); !trouble.empty())
+      failure = Status::error(ErrorCode::kIoError, trouble);
   }
   const bool elsewhere = report && report->value("tuned_elsewhere", false);
   const bool measured = report && report->value("tuned", true);
-  record["status"] = !error.empty() ? "failed"
-                     : !job.isTuned ? "made"
-                     : elsewhere    ? "tuned elsewhere"
-                     : measured     ? "tuned"
-                                    : "left"; // its share of the budget was too little
-  if (!error.empty())
-    record["error"] = error;
+  record["status"] = !failure.isOk() ? "failed"
+                     : !job.isTuned  ? "made"
+                     : elsewhere     ? "tuned elsewhere"
+                     : measured      ? "tuned"
+                                     : "left"; // its share of the budget was too little
+  if (!failure.isOk())
+    record["error"] = report ? failure.error().message : failure.toString();
   const std::lock_guard lock(mutex);
-  tell(job.text(), false, &record);
+  tell({.secondsLeft = {}, .what = job.text(), .problem = job.problem, .failure = failure, .record = &record});
   if (record["status"] == "made")
     model.made.emplace(job.family, index);
   model.records[index] = std::move(record);
@@ -229,10 +228,9 @@ Status WorkloadRun::checkKept() const {
   return makes ? KernelCache({.path = environment.cache.path}, Logger()).checkKept() : Status::ok();
 }
 
-void WorkloadRun::tell(const std::string &what, bool isCrossover, const Json *record) {
+void WorkloadRun::tell(TuneProgress progress) {
   if (!options.tell)
     return;
-  TuneProgress progress{.secondsLeft = {}, .what = what, .isCrossover = isCrossover, .record = record};
   bool known = true;
   double longest = 0;
   for (const Model &model : models) {
@@ -263,10 +261,11 @@ Json WorkloadRun::crossover(Model &model, const CrossoverJob &job) {
   if (isStale || !route || !answers(*route, job, environment.revision)) {
     const TuneDevice &worker = model.workers.front();
     const auto isOver = [&](double seconds) {
+      if (!worker.measureDuel)
+        return true;
       if (!isStopped)
-        tell(job.text(), true, nullptr);
-      return !worker.measureDuel || isStopped ||
-             (options.budgetSeconds > 0 && now() - begin + seconds > options.budgetSeconds);
+        tell({.secondsLeft = {}, .what = job.text(), .isCrossover = true});
+      return isStopped || (options.budgetSeconds > 0 && now() - begin + seconds > options.budgetSeconds);
     };
     Result<std::optional<StoredRoute>> measured =
         measureCrossover(job, {worker.measureDuel, model.device, environment.revision, isOver});
@@ -283,7 +282,7 @@ Json WorkloadRun::crossover(Model &model, const CrossoverJob &job) {
   if (!error.empty())
     record["error"] = error;
   if (status == "measured")
-    tell(job.text(), true, &record);
+    tell({.secondsLeft = {}, .what = job.text(), .isCrossover = true, .record = &record});
   return record;
 }
 

@@ -47,6 +47,8 @@ struct TuneProgress {
   size_t done = 0, total = 0;        // kernels of all devices
   std::optional<double> secondsLeft; // for all kernels; nullopt before the first of them is done
   std::string what;                  // the kernel (TuneJob::text) or the crossover (CrossoverJob::text)
+  std::string problem{};             // the kernel's problem key
+  Status failure{};                  // of a kernel that could not be tuned
   bool isCrossover = false;
   const nlohmann::ordered_json *record = nullptr; // the report's row of what is done; null for what begins
 };
