@@ -216,7 +216,7 @@ Status LaunchBench::measureMemory() {
           oneSpec ? 0 : (i + static_cast<size_t>(thread) * count / static_cast<size_t>(flags.threads)) % count;
       nsa_plan *plan = nullptr;
       nsa_error error;
-      if (nsa_plan_create(engine.get(), &specs[at], &maxima[at], nullptr, &plan, &error) != NSA_OK)
+      if (nsa_plan_create_with(engine.get(), &specs[at], &maxima[at], nullptr, nullptr, &plan, &error) != NSA_OK)
         return tools::toStatus(error.code);
       nsa_plan_destroy(plan);
     }

@@ -25,7 +25,7 @@ static_assert(NSA_LAYOUT_PACKED == static_cast<int>(Layout::kPacked));
 static_assert(NSA_MISS_BACKGROUND == static_cast<int>(MissPolicy::kBackground));
 static_assert(NSA_OFF == kOff);
 static_assert(NSA_FROM_COMPILER == static_cast<int>(PlanSource::kCompiled));
-static_assert(NSA_LOG_OFF == static_cast<int>(LogLevel::kOff));
+static_assert(NSA_LOG_OFF == static_cast<int>(LogLevel::kOff) + 1);
 #define NSA_TENSOR(name, apiName, text, number, ...) static_assert(apiName == (number));
 #include "runtime/model/tensors.def"
 static_assert(NSA_NAMES == kTensorNames);
@@ -87,16 +87,16 @@ Status convertTensor(TensorName name, const nsa_tensor *given, Tensor &result) {
 Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> self, EngineOptions &result) {
   if (!options)
     return Status::ok(); // all defaults
+  const bool isOfEarlier = isEarlier(*options);
   nsa_engine_options storage;
   NSA_RETURN_IF_ERROR(readStruct(options, storage, "options"));
   result.device = textOf(options->device);
   result.cachePath = textOf(options->cache_path);
-  if (options->miss_policy_set != 0 || numberOf(options->miss_policy) != 0) {
-    NSA_RETURN_IF_ERROR(checkEnum("miss_policy_set", options->miss_policy_set, 1, "must be 0 or 1"));
-    NSA_RETURN_IF_ERROR(checkEnum("miss_policy", numberOf(options->miss_policy), NSA_MISS_BACKGROUND,
-                                  "must be a value of nsa_miss_policy"));
-    result.missPolicy = static_cast<MissPolicy>(numberOf(options->miss_policy));
-  }
+  NSA_RETURN_IF_ERROR(checkEnum("unused", options->unused, 0, "must be 0"));
+  const int policy = numberOf(options->miss_policy);
+  NSA_RETURN_IF_ERROR(checkEnum("miss_policy", policy, NSA_MISS_DEFAULT, "must be a value of nsa_miss_policy, or 0"));
+  if (policy != 0)
+    result.missPolicy = policy == NSA_MISS_DEFAULT ? MissPolicy::kDefault : static_cast<MissPolicy>(policy);
   result.tuneBudgetSeconds = options->tune_budget_seconds;
   result.compilerPath = textOf(options->compiler_path);
   result.nvrtcPath = textOf(options->nvrtc_path);
@@ -119,25 +119,29 @@ Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> 
   result.pinPath = textOf(options->pin_path);
   result.recordPath = textOf(options->record_path);
   result.logLimit = options->log_limit;
+  // A host may copy the spec, as far as it knows its fields, and plan with the copy.
+  const size_t specBytes = isOfEarlier ? kSpecBytesOf02 : sizeof(nsa_spec);
   if (options->tuned)
-    result.tuned = [callback = options->tuned, user = options->tuned_user,
-                    self = std::move(self)](const Spec &spec, const Maxima &maxima) {
-      const nsa_spec asked = convert(spec);
+    result.tuned = [callback = options->tuned, user = options->tuned_user, self = std::move(self),
+                    specBytes](const Spec &spec, const Maxima &maxima) {
+      nsa_spec asked = convert(spec);
+      asked.size = specBytes;
       const nsa_maxima most = convert(maxima);
       callback(user, *self, &asked, &most);
     };
   if (const std::string steps = textOf(options->fallbacks); !steps.empty()) {
     NSA_ASSIGN_OR_RETURN(result.fallbacks, FallbackSteps::parse("fallbacks", steps));
   }
-  if (options->log) {
-    NSA_RETURN_IF_ERROR(
-        checkEnum("log_level", numberOf(options->log_level), NSA_LOG_OFF, "must be a value of nsa_log_level"));
-    result.logLevel = static_cast<LogLevel>(numberOf(options->log_level));
-    result.log = [callback = options->log, user = options->log_user](LogLevel level, std::string_view tag,
-                                                                     std::string_view message) {
-      callback(user, static_cast<nsa_log_level>(level), std::string(tag).c_str(), std::string(message).c_str());
+  const int level = numberOf(options->log_level);
+  NSA_RETURN_IF_ERROR(checkEnum("log_level", level, NSA_LOG_OFF, "must be a value of nsa_log_level, or 0"));
+  if (level != 0)
+    result.logLevel = static_cast<LogLevel>(level - 1);
+  if (options->log)
+    result.log = [callback = options->log, user = options->log_user,
+                  first = isOfEarlier ? 0 : 1](LogLevel told, std::string_view tag, std::string_view message) {
+      callback(user, static_cast<nsa_log_level>(static_cast<int>(told) + first), std::string(tag).c_str(),
+               std::string(message).c_str());
     };
-  }
   return Status::ok();
 }
 

@@ -20,7 +20,7 @@ constexpr TypeRow kTypes[] = {{NSA_BF16, DlTypeCode::kBfloat, 16},
                               {NSA_FP32, DlTypeCode::kFloat, 32},
                               {NSA_INT32, DlTypeCode::kInt, 32}};
 
-Status fromDlpack(const DlTensor &source, nsa_tensor &target) {
+Status fromDlpack(const DlTensor &source, nsa_tensor &result) {
   switch (source.device.type) {
   case DlDeviceType::kCpu:
   case DlDeviceType::kCuda:
@@ -46,7 +46,6 @@ Status fromDlpack(const DlTensor &source, nsa_tensor &target) {
     return Status::invalid("ndim", std::to_string(source.rank), "must be from 1 to 5");
   NSA_RETURN_IF_ERROR(requirePointer(source.shape, "shape"));
 
-  nsa_tensor result = nsa_init_sized<nsa_tensor>();
   result.data = source.data ? static_cast<char *>(source.data) + source.byteOffset : nullptr;
   result.dtype = type->dtype;
   result.rank = source.rank;
@@ -57,7 +56,6 @@ Status fromDlpack(const DlTensor &source, nsa_tensor &target) {
     if (__builtin_mul_overflow(rowMajor, source.shape[axis], &rowMajor))
       return Status::invalid("shape", std::to_string(source.shape[axis]), "the number of elements must fit 63 bits");
   }
-  target = result;
   return Status::ok();
 }
 
@@ -96,12 +94,18 @@ Status toDlpack(nsa_tensor &source, std::string_view device, DlTensor &target) {
 
 } // namespace nsa::capi
 
-nsa_status nsa_tensor_from_dlpack(const void *dlTensor, nsa_tensor *tensor, nsa_error *error) noexcept {
+nsa_status nsa_tensor_from_dlpack_sized(const void *dlTensor, nsa_tensor *tensor, size_t bytes,
+                                        nsa_error *error) noexcept {
   using namespace nsa::capi;
   return guarded(error, [&]() -> nsa::Status {
     NSA_RETURN_IF_ERROR(requirePointer(dlTensor, "dl_tensor"));
     NSA_RETURN_IF_ERROR(requirePointer(tensor, "tensor"));
-    return fromDlpack(*static_cast<const DlTensor *>(dlTensor), *tensor);
+    NSA_RETURN_IF_ERROR(
+        checkSize(bytes, SizedStruct<nsa_tensor>::kLeastBytes, SizedStruct<nsa_tensor>::kName, "tensor_bytes"));
+    nsa_tensor result = {};
+    NSA_RETURN_IF_ERROR(fromDlpack(*static_cast<const DlTensor *>(dlTensor), result));
+    fillStruct(result, tensor, bytes);
+    return nsa::Status::ok();
   });
 }
 

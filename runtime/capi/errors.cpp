@@ -10,24 +10,6 @@ namespace nsa::capi {
 
 namespace {
 
-constexpr std::string_view kCut = "..."; // ends a text that was cut
-
-template <size_t N> void copyText(char (&target)[N], std::string_view text) {
-  static_assert(N > kCut.size());
-  size_t length = text.size();
-  std::string_view end;
-  if (length >= N) {
-    end = kCut;
-    length = N - 1 - kCut.size();
-    // A cut must not leave half a UTF-8 character: step back over continuation bytes.
-    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
-      --length;
-  }
-  memcpy(target, text.data(), length);
-  memcpy(target + length, end.data(), end.size());
-  target[length + end.size()] = '\0';
-}
-
 // The texts that nsa_error_get_info gives to the host.
 ErrorInfo &lastOfThread() {
   thread_local ErrorInfo last{.code = ErrorCode::kOk};
@@ -69,6 +51,22 @@ nsa_status report(const Status &status, nsa_error *error) noexcept {
     copyText(error->message, info.message);
   }
   return code;
+}
+
+void copyText(char *target, size_t capacity, std::string_view text) {
+  constexpr std::string_view kCut = "...";
+  size_t length = text.size();
+  std::string_view end;
+  if (length >= capacity) {
+    end = kCut;
+    length = capacity - 1 - kCut.size();
+    // A cut must not leave half a UTF-8 character: step back over continuation bytes.
+    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
+      --length;
+  }
+  memcpy(target, text.data(), length);
+  memcpy(target + length, end.data(), end.size());
+  target[length + end.size()] = '\0';
 }
 
 Status requirePointer(const void *pointer, std::string_view name) {

@@ -45,6 +45,13 @@ template <typename Enum> int numberOf(const Enum &value) {
   return number;
 }
 
+// Copies a text to a field of a struct. A text that is too long is cut and ends with "...".
+void copyText(char *target, size_t capacity, std::string_view text);
+template <size_t N> void copyText(char (&target)[N], std::string_view text) {
+  static_assert(N > 4);
+  copyText(target, N, text);
+}
+
 Status requirePointer(const void *pointer, std::string_view name);
 
 } // namespace nsa::capi

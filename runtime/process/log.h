@@ -10,7 +10,7 @@
 
 namespace nsa {
 
-// The numbers of LogLevel are part of the C ABI (nsa_log_level in nsa/nsa.h).
+// The values of nsa_log_level in nsa/nsa.h are greater by 1.
 enum class LogLevel : int { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3, kOff = 4 };
 
 std::string_view logLevelName(LogLevel level); // "debug", "info", "warning", "error", "off"

@@ -70,7 +70,7 @@ tools::EngineHandle openSmallEngine(const std::string &cachePath, nsa_miss_polic
 
 nsa_stats statsOf(const nsa_engine *engine) {
   nsa_stats stats = NSA_INIT(nsa_stats);
-  EXPECT_EQ(nsa_engine_stats(engine, &stats, nullptr), NSA_OK);
+  EXPECT_EQ(nsa_engine_get_stats(engine, &stats, nullptr), NSA_OK);
   return stats;
 }
 

@@ -1,13 +1,21 @@
 /* A host in C that tunes a workload: what a program without C++ does with nsa_tune_workload. */
 #include "tests/cpu/tune_host.h"
 
-static int32_t count(void *user, const char *what, uint64_t done, uint64_t total, double seconds_left) {
+#include <stdio.h>
+
+static int32_t count(void *user, const nsa_tune_progress *progress) {
   struct tune_host_calls *calls = user;
-  (void)seconds_left;
   ++calls->calls;
-  calls->named += what[0] != '\0';
-  calls->most_done = done > calls->most_done ? done : calls->most_done;
-  calls->total = total;
+  ++calls->events[progress->event];
+  calls->named += progress->size == sizeof *progress && progress->what[0] != '\0' && progress->problem[0] != '\0';
+  if (progress->event == NSA_TUNE_FAILED) {
+    calls->status = progress->status;
+    snprintf(calls->error, sizeof calls->error, "%s", progress->error);
+  }
+  calls->faults += (progress->status != NSA_OK) != (progress->event == NSA_TUNE_FAILED) ||
+                   (progress->error[0] != '\0') != (progress->event == NSA_TUNE_FAILED);
+  calls->most_done = progress->done > calls->most_done ? progress->done : calls->most_done;
+  calls->total = progress->total;
   return calls->stop_after != 0 && calls->calls >= calls->stop_after;
 }
 

@@ -9,6 +9,10 @@ extern "C" {
 
 struct tune_host_calls {
   uint64_t calls, named, most_done, total;
+  uint64_t events[NSA_TUNE_LEFT + 1];
+  uint64_t faults;   /* calls whose status and error do not fit the event */
+  nsa_status status; /* of the last kernel that failed */
+  char error[512];
   uint64_t stop_after; /* ends the run with this call; 0: never */
 };
 

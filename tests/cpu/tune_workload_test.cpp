@@ -33,7 +33,6 @@ public:
     options.cache_packs = "none";
     options.template_dir = folder.c_str();
     options.cpu_threads = 1;
-    options.miss_policy_set = 1;
     options.miss_policy = policy;
     return options;
   }
@@ -72,6 +71,10 @@ TEST_F(TuneWorkload, AHostInCTunesAndAnEngineThatNeverCompilesIsServed) {
   EXPECT_GT(counts.seconds, 0);
   EXPECT_EQ(calls.calls, 2 * counts.kernels) << "when it begins, and when it is done";
   EXPECT_EQ(calls.named, calls.calls);
+  EXPECT_EQ(calls.events[NSA_TUNE_BEGINS], counts.kernels);
+  EXPECT_EQ(calls.events[NSA_TUNE_TUNED], counts.tuned);
+  EXPECT_EQ(calls.events[NSA_TUNE_MADE], counts.made);
+  EXPECT_EQ(calls.events[NSA_TUNE_FAILED] + calls.events[NSA_TUNE_LEFT] + calls.faults, 0u);
   EXPECT_EQ(calls.most_done, counts.kernels);
   EXPECT_EQ(calls.total, counts.kernels);
 
@@ -92,7 +95,7 @@ TEST_F(TuneWorkload, AHostInCTunesAndAnEngineThatNeverCompilesIsServed) {
   maxima.max_batch = 1;
   maxima.max_seqlen_q = maxima.max_seqlen_k = 128;
   nsa_plan *plan = nullptr;
-  ASSERT_EQ(nsa_plan_create(engine.handle(), &c, &maxima, nullptr, &plan, &error), NSA_OK) << error.message;
+  ASSERT_EQ(nsa_plan_create_with(engine.handle(), &c, &maxima, nullptr, nullptr, &plan, &error), NSA_OK) << error.message;
   const nlohmann::json described = nlohmann::json::parse(nsa_plan_describe(plan));
   EXPECT_EQ(described.value("source", ""), "database");
   EXPECT_TRUE(described.value("tuned", false));
@@ -117,6 +120,43 @@ TEST_F(TuneWorkload, TheCallbackEndsTheRunAndALaterRunGoesOn) {
   ASSERT_EQ(tune_in_c(database.c_str(), folder.c_str(), kTiny.c_str(), 0, &calls, &counts, &error), NSA_OK);
   EXPECT_EQ(counts.stored, 1u) << "what was tuned before stays";
   EXPECT_EQ(counts.left, counts.kernels - 1);
+}
+
+TEST_F(TuneWorkload, TheCallbackHearsOfFailures) {
+  templates.replace("tile/combine.mlir", "func.func @combine", "fnuc.func @combine");
+  tune_host_calls calls{};
+  nsa_tune_counts counts{};
+  nsa_error error{};
+  ASSERT_EQ(tune_in_c(database.c_str(), folder.c_str(), kTiny.c_str(), 0, &calls, &counts, &error), NSA_OK);
+  EXPECT_GT(counts.failed, 0u);
+  EXPECT_EQ(calls.events[NSA_TUNE_FAILED], counts.failed);
+  EXPECT_EQ(calls.events[NSA_TUNE_TUNED], counts.tuned);
+  EXPECT_EQ(calls.faults, 0u);
+  EXPECT_EQ(calls.status, NSA_COMPILE_FAILED);
+  expectError(calls.error, "combine");
+}
+
+TEST_F(TuneWorkload, ASpecIsTunedWithCounts) {
+  const api::Engine engine(options(NSA_MISS_DEFAULT));
+  api::Spec spec;
+  spec.dtype = NSA_FP32;
+  spec.query_heads = 2;
+  spec.kv_heads = 1;
+  spec.qk_dim = spec.v_dim = 16;
+  spec.window = 32;
+  nsa_tune_counts counts = NSA_INIT(nsa_tune_counts);
+  nsa_tune_options tuning = NSA_INIT(nsa_tune_options);
+  tuning.kernel_seconds = NSA_OFF; // all few candidates
+  const nlohmann::json report = nlohmann::json::parse(engine.tune(spec, {1, 64, 64}, tuning, &counts));
+  EXPECT_EQ(counts.kernels, 1u);
+  EXPECT_EQ(counts.tuned, 1u);
+  EXPECT_GT(counts.seconds, 0);
+  EXPECT_EQ(report["tuned"], true);
+  const std::string problem = report["problem"];
+  tuning.kernel = problem.c_str();
+  EXPECT_EQ(nlohmann::json::parse(engine.tune(spec, {1, 64, 64}, tuning, &counts))["problem"], problem);
+  EXPECT_EQ(counts.kernels, 1u);
+  EXPECT_EQ(api::Engine(options(NSA_MISS_FAIL)).plan(spec, {1, 64, 64}).info().tuned, 1);
 }
 
 TEST_F(TuneWorkload, ABudgetCutsTheRun) {
@@ -154,11 +194,14 @@ TEST_F(TuneWorkload, WhatBreaksARuleIsAClearError) {
   unknown.insert(1, R"("haeds": 1, )");
   expectError(errorOf(unknown.c_str()), "workload: haeds = 1: is no field there");
   nsa_tune_options tuning = NSA_INIT(nsa_tune_options);
-  tuning.budget_seconds = -1;
-  expectError(errorOf(kWindow, tuning), "budget_seconds = -1.000000: must be positive and finite");
+  tuning.budget_seconds = -2;
+  expectError(errorOf(kWindow, tuning), "budget_seconds = -2.000000: must be positive and finite");
   tuning = NSA_INIT(nsa_tune_options);
-  tuning.kernel_seconds = -1;
-  expectError(errorOf(kWindow, tuning), "kernel_seconds = -1.000000: must be positive and finite");
+  tuning.kernel_seconds = -2;
+  expectError(errorOf(kWindow, tuning), "kernel_seconds = -2.000000: must be positive and finite");
+  tuning = NSA_INIT(nsa_tune_options);
+  tuning.kernel = "window";
+  expectError(errorOf(kWindow, tuning), "kernel = set: must be 0: only nsa_tune_spec reads it");
   tuning = NSA_INIT(nsa_tune_options);
   tuning.again = 2;
   expectError(errorOf(kWindow, tuning), "again = 2: must be 0 or 1");

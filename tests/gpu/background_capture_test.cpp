@@ -69,7 +69,7 @@ TEST_F(GpuBackgroundCapture, CapturesOnABlockingStreamSurviveTheTuner) {
     api.destroyGraph(graph);
     ASSERT_TRUE(captured.isOk()) << captured.toString();
     ++captures;
-    ASSERT_EQ(nsa_engine_stats(engine->get(), &stats, &error), NSA_OK) << error.message;
+    ASSERT_EQ(nsa_engine_get_stats(engine->get(), &stats, &error), NSA_OK) << error.message;
   } while (stats.background_pending != 0);
   EXPECT_GT(captures, 100);
   EXPECT_EQ(stats.background_done, std::size(wanted));

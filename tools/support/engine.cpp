@@ -53,8 +53,7 @@ Result<EngineHandle> createEngine(const EngineSettings &options) {
   api.cache_keys = textOrNull(options.cacheKeys);
   api.require_signature = options.requireSignature;
   api.cache_max_bytes = options.cacheMaxBytes;
-  api.miss_policy_set = options.missPolicy.has_value();
-  api.miss_policy = options.missPolicy.value_or(NSA_MISS_DEFAULT);
+  api.miss_policy = options.missPolicy;
   api.tune_budget_seconds = options.tuneBudgetSeconds;
   api.tune_exhaustive = options.tuneExhaustive;
   api.ignore_thresholds = options.ignoreThresholds;
@@ -84,7 +83,7 @@ Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima
   const nsa_spec apiSpec = capi::convert(spec);
   const nsa_maxima apiMaxima = capi::convert(maxima);
   nsa_plan *plan = nullptr;
-  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_create(engine, &apiSpec, &apiMaxima, stream, &plan, nullptr)));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_create_with(engine, &apiSpec, &apiMaxima, nullptr, stream, &plan, nullptr)));
   return PlanHandle(plan);
 }
 
@@ -118,22 +117,30 @@ Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxim
   return takeJson(text);
 }
 
-Result<std::string> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima, const std::string &problem,
-                               double budgetSeconds) {
+namespace {
+
+Result<std::string> tuneSpec(nsa_engine *engine, const Spec &spec, const Maxima &maxima,
+                             const nsa_tune_options &options) {
   const nsa_spec apiSpec = capi::convert(spec);
   const nsa_maxima apiMaxima = capi::convert(maxima);
   char *text = nullptr;
-  NSA_RETURN_IF_ERROR(
-      toStatus(nsa_tune_kernel(engine, &apiSpec, &apiMaxima, problem.c_str(), budgetSeconds, &text, nullptr)));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_tune_spec(engine, &apiSpec, &apiMaxima, &options, nullptr, &text, nullptr)));
   return takeText(text);
 }
 
+} // namespace
+
+Result<std::string> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima, const std::string &problem,
+                               double kernelSeconds) {
+  nsa_tune_options options = NSA_INIT(nsa_tune_options);
+  options.kernel = problem.c_str();
+  options.kernel_seconds = kernelSeconds;
+  return tuneSpec(engine, spec, maxima, options);
+}
+
 Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima) {
-  const nsa_spec apiSpec = capi::convert(spec);
-  const nsa_maxima apiMaxima = capi::convert(maxima);
-  char *text = nullptr;
-  NSA_RETURN_IF_ERROR(toStatus(nsa_tune(engine, &apiSpec, &apiMaxima, &text, nullptr)));
-  return takeJson(text);
+  NSA_ASSIGN_OR_RETURN(std::string text, tuneSpec(engine, spec, maxima, NSA_INIT(nsa_tune_options)));
+  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 } // namespace nsa::tools

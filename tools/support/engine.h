@@ -9,7 +9,6 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 namespace nsa::tools {
@@ -24,7 +23,7 @@ struct EngineSettings {
   std::string cachePath, cachePacks, cacheKeys;
   bool requireSignature = false;
   int64_t cacheMaxBytes = 0;
-  std::optional<nsa_miss_policy> missPolicy;
+  nsa_miss_policy missPolicy = {}; // unset
   double tuneBudgetSeconds = 0;
   bool tuneExhaustive = false, ignoreThresholds = false;
   int32_t decodeSplits = 0;
@@ -35,7 +34,7 @@ struct EngineSettings {
   int32_t compileThreads = 0;
   nsa_log_callback log = nullptr;
   void *logUser = nullptr;
-  nsa_log_level logLevel = NSA_LOG_WARNING;
+  nsa_log_level logLevel = {}; // unset
 };
 
 // Returns the settings for an engine without stored kernels. The returned settings override the environment variables
@@ -62,8 +61,8 @@ Result<nlohmann::json> describeEngine(nsa_engine *engine);
 Result<std::string> deviceName(nsa_engine *engine);
 Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxima &maxima);
 Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima);
-// Calls nsa_tune_kernel, and returns its text.
+// Tunes one kernel of the spec, named by its problem key, and returns the report as a text.
 Result<std::string> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima, const std::string &problem,
-                               double budgetSeconds);
+                               double kernelSeconds);
 
 } // namespace nsa::tools

@@ -27,7 +27,7 @@ int main(void) {
   nsa_maxima maxima = {.size = sizeof maxima, .max_batch = 1, .max_seqlen_q = T, .max_seqlen_k = T};
   nsa_plan *plan; /* finds its kernels in the cache or compiles them, and serves every call within the maxima */
   size_t bytes;
-  MUST(nsa_plan_create(engine, &spec, &maxima, NULL, &plan, &error));
+  MUST(nsa_plan_create_with(engine, &spec, &maxima, NULL, NULL, &plan, &error));
   MUST(nsa_plan_workspace_size(plan, &bytes, &error));
   void *workspace = aligned_alloc(256, (bytes + 255) / 256 * 256);
   nsa_binding bindings[] = {{NSA_Q, NSA_ROWS(q, NSA_FP32, 1, T, H, D)}, /* [batch, time, heads, dim], contiguous */

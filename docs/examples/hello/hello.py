@@ -10,11 +10,11 @@ class Error(c.Structure):  # the structs of nsa/nsa.h
 class Spec(c.Structure):
     _fields_ = [("size", c.c_size_t)] + fields(c.c_int32, "op dtype layout query_heads kv_heads qk_dim v_dim window") + [
         ("scale", c.c_float)] + fields(c.c_int32, "cmp_block cmp_stride cmp_kind mlp_hidden mlp_activation sel_block sel_count"
-        " init_blocks local_blocks gate gate_per_group branches page_size") + [("reserved", c.c_int32 * 7)]
+        " init_blocks local_blocks gate gate_per_group branches page_size") + [("later_fields", c.c_int32 * 23)]
 class Maxima(c.Structure):
     _fields_ = [("size", c.c_size_t)] + fields(c.c_int64, "batch tokens_q seqlen_q seqlen_k") + [("reserved", c.c_int64 * 4)]
 class Tensor(c.Structure):
-    _fields_ = [("filled_by_nsa_tensor_rows", c.c_int64 * 13)]
+    _fields_ = [("filled_by_nsa_tensor_rows_sized", c.c_int64 * 17)]
 class Binding(c.Structure):
     _fields_ = [("name", c.c_int32), ("tensor", c.POINTER(Tensor))]
 
@@ -26,7 +26,8 @@ def bind(nsa, name, array):
     assert array.dtype == np.float32 and array.flags.c_contiguous, "the tensors of this program are contiguous and FP32"
     tensor = Tensor()
     tensor.array = array  # which must live as long as the binding
-    nsa.nsa_tensor_rows(c.byref(tensor), c.c_void_p(array.ctypes.data), FP32, array.ndim, array.ctypes.shape_as(c.c_int64))
+    nsa.nsa_tensor_rows_sized(c.byref(tensor), c.c_size_t(c.sizeof(tensor)), c.c_void_p(array.ctypes.data), FP32,
+                              array.ndim, array.ctypes.shape_as(c.c_int64))
     return Binding(name, c.pointer(tensor))
 
 def main(library):
@@ -38,11 +39,11 @@ def main(library):
     out = np.empty_like(q)
     must(nsa.nsa_engine_create(None, c.byref(engine), c.byref(error)))
     spec = Spec(size=c.sizeof(Spec))
-    nsa.nsa_spec_init(c.byref(spec))  # the defaults of blocks, window and scale
+    nsa.nsa_spec_init_sized(c.byref(spec), c.c_size_t(c.sizeof(spec)))  # the defaults of blocks, window and scale
     spec.op, spec.dtype = OP_NSA, FP32
     spec.query_heads, spec.kv_heads, spec.qk_dim, spec.v_dim = heads, kv_heads, dim, dim
     maxima = Maxima(size=c.sizeof(Maxima), batch=1, seqlen_q=tokens, seqlen_k=tokens)
-    must(nsa.nsa_plan_create(engine, c.byref(spec), c.byref(maxima), None, c.byref(plan), c.byref(error)))
+    must(nsa.nsa_plan_create_with(engine, c.byref(spec), c.byref(maxima), None, None, c.byref(plan), c.byref(error)))
     must(nsa.nsa_plan_workspace_size(plan, c.byref(size), c.byref(error)))
     workspace = np.empty(size.value + 255, np.uint8)
     aligned = c.c_void_p((workspace.ctypes.data + 255) // 256 * 256)

@@ -11,7 +11,10 @@ extern "C" {
 /* DLPack 1.x. Makes `tensor` a view of the DLTensor that `dl_tensor` points to. To convert a DLManagedTensorVersioned,
  * pass the address of its member `dl_tensor`, not the address of the whole object. The caller keeps the DLPack object
  * and frees it. Null strides of the DLTensor mean row-major; its byte_offset is added to its data pointer. */
-NSA_API nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *tensor, nsa_error *error) NSA_NOEXCEPT;
+NSA_API nsa_status nsa_tensor_from_dlpack_sized(const void *dl_tensor, nsa_tensor *tensor, size_t tensor_bytes,
+                                                nsa_error *error) NSA_NOEXCEPT;
+#define nsa_tensor_from_dlpack(dl_tensor, tensor, error)                                                               \
+  nsa_tensor_from_dlpack_sized(dl_tensor, tensor, sizeof(nsa_tensor), error)
 /* Fills a caller-owned DLTensor that borrows the tensor's data and its shape and strides arrays.
  * device: "cpu" or "cuda:N". */
 NSA_API nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dl_tensor,

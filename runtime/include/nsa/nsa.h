@@ -5,9 +5,10 @@
  * API.
  *
  * Conventions
- *  - Every input struct begins with `size`, which the caller sets to sizeof(struct). Reserved fields of a struct must
- *    be zero. NSA_INIT(type) gives a zeroed struct with its size set. A host may have the smaller struct of an older
- *    nsa.h, or the larger struct of a newer one whose unknown fields are zero (docs/embedding.md).
+ *  - Every struct that can grow begins with `size`, which the caller sets to sizeof(struct), also before a function
+ *    fills it. Reserved fields of a struct must be zero. NSA_INIT(type) gives a zeroed struct with its size set. A host
+ *    may have the smaller struct of an older nsa.h, or the larger struct of a newer one whose unknown fields are zero
+ *    (docs/embedding.md). The entries of a list have no size: the host passes the size of one entry.
  *  - Handles are opaque. Destroy functions accept NULL. No function keeps a pointer to its arguments
  *    (a plan does not keep the spec, a run does not keep the tensors).
  *  - A function returns nsa_status and fills the caller's `nsa_error` (may be NULL) on failure.
@@ -154,7 +155,7 @@ typedef struct nsa_spec {
   int32_t rotary_dims;           /* rotate: the first elements of a head, which turn; even, at most qk_dim; 0: qk_dim */
   float rotary_base;             /* rotate: pair j turns by position * rotary_base^(-2j / rotary_dims) radians. 10000 */
   nsa_rotary_style rotary_style; /* rotate: pair j is j and j + rotary_dims / 2 (half), or 2j and 2j + 1 */
-  int32_t reserved[4];
+  int32_t reserved[20];
 } nsa_spec;
 
 /* Upper bounds for the sizes of a plan's calls. The grids and the workspace of a plan are large enough for calls of the
@@ -168,20 +169,21 @@ typedef struct nsa_maxima {
   int64_t reserved[4];
 } nsa_maxima;
 
+/* 0 is unset in both enumerations (nsa_engine_options). */
 typedef enum nsa_miss_policy {
-  NSA_MISS_DEFAULT = 0,   /* compile the candidate that the cost model ranks first; measure nothing */
-  NSA_MISS_FAIL = 1,      /* never compile: a miss is NSA_CACHE_MISS */
-  NSA_MISS_TUNE = 2,      /* compile and measure candidates within the budget, keep the winner */
-  NSA_MISS_BACKGROUND = 3 /* serve the best stored kernel, tune on a thread; the next plan gets the winner
-                             (nsa_tuned_callback says when) */
+  NSA_MISS_FAIL = 1,       /* never compile: a miss is NSA_CACHE_MISS */
+  NSA_MISS_TUNE = 2,       /* compile and measure candidates within the budget, keep the winner */
+  NSA_MISS_BACKGROUND = 3, /* serve the best stored kernel, tune on a thread; the next plan gets the winner
+                              (nsa_tuned_callback says when) */
+  NSA_MISS_DEFAULT = 4     /* compile the candidate that the cost model ranks first; measure nothing */
 } nsa_miss_policy;
 
 typedef enum nsa_log_level {
-  NSA_LOG_DEBUG = 0,
-  NSA_LOG_INFO = 1,
-  NSA_LOG_WARNING = 2,
-  NSA_LOG_ERROR = 3,
-  NSA_LOG_OFF = 4
+  NSA_LOG_DEBUG = 1,
+  NSA_LOG_INFO = 2,
+  NSA_LOG_WARNING = 3,
+  NSA_LOG_ERROR = 4,
+  NSA_LOG_OFF = 5
 } nsa_log_level;
 /* A log callback is called from any thread with one line that has no newline. A log callback must not call back into
  * the engine. */
@@ -191,7 +193,7 @@ typedef struct nsa_engine nsa_engine;
 
 /* A function of the host that the engine calls when a new plan would have better kernels than the host's plan: under
  * the policy `background`, when the engine has tuned the kernels of a plan or compiled outdated ones again. The next
- * nsa_plan_create with the same spec and maxima then returns the better plan. A plan that the host holds does not
+ * nsa_plan_create_with with the same spec and maxima then returns the better plan. A plan that the host holds does not
  * change.
  *
  * The callback receives tuned_user, the engine that calls it, and the spec and the maxima of the plan, which are valid
@@ -207,9 +209,10 @@ typedef void (*nsa_tuned_callback)(void *user, nsa_engine *engine, const nsa_spe
  * environment variable that the field's comment names, which is read once when the engine opens, or else the built-in
  * value. A program with more rights than its caller (setuid) reads no environment variable.
  *
- * A host can switch off what a variable sets. A flag is NSA_ON, NSA_OFF or 0 (unset). A number that is NSA_OFF means no
- * limit (decode_splits: as measured, else by rule). The text "none" counts as no text, except in device, cache_path and
- * fallbacks; a library is then looked for in its usual place, and with cache_packs "none" no pack is used.
+ * A host can switch off what a variable sets (docs/decisions/0006-unset-is-zero.md). A flag is NSA_ON, NSA_OFF or 0
+ * (unset). A number that is NSA_OFF means no limit (decode_splits: as measured, else by rule). The text "none" means
+ * that there is no such thing: no database, pack, key, pin, record, folder or fallback. A device or a library, without
+ * which there is no engine, is then what is found as if its variable were not set.
  *
  * When an engine opens, it checks the paths that its options and environment variables name (docs/embedding.md has the
  * rules). The error of a bad path names the field or the variable, the path and the rule. */
@@ -217,9 +220,9 @@ enum { NSA_ON = 1, NSA_OFF = -1 };
 typedef struct nsa_engine_options {
   size_t size;
   const char *device;          /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */
-  const char *cache_path;      /* database file, ":memory:" for none. NSA_CACHE_DIR/kernels.db, else nsa/kernels.db in
+  const char *cache_path;      /* database file; ":memory:" is "none". NSA_CACHE_DIR/kernels.db, else nsa/kernels.db in
                                   $XDG_CACHE_HOME or ~/.cache */
-  int32_t miss_policy_set;     /* 1: `miss_policy` counts even where it is NSA_MISS_DEFAULT, which is zero */
+  int32_t unused;              /* 0 */
   nsa_miss_policy miss_policy; /* NSA_MISS (default|fail|tune|background), else default */
   double tune_budget_seconds;  /* for each kernel. NSA_TUNE_BUDGET, else 30; no limit where the search is exhaustive */
   const char *compiler_path;   /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so, or beside the file that
@@ -234,7 +237,7 @@ typedef struct nsa_engine_options {
   int32_t compile_threads;     /* NSA_COMPILE_THREADS, else all cores */
   nsa_log_callback log;        /* NULL: warnings and errors go to stderr */
   void *log_user;
-  nsa_log_level log_level;  /* with a callback: the least level passed on. NSA_LOG for stderr */
+  nsa_log_level log_level;  /* the least level that is told. NSA_LOG (debug|info|warning|error|off), else warning */
   const char *cpu_features; /* "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
   /* Paths of packs (read-only files of kernels), separated by ':'. A kernel is looked up in the database, then in these
    * packs in their order, and then in every *.nsapack of ../share/nsa/packs beside libnsa.so's folder. NSA_CACHE_PACKS
@@ -246,7 +249,7 @@ typedef struct nsa_engine_options {
       require_signature; /* flag: a pack without a signature by one of cache_keys is not used. NSA_REQUIRE_SIGNATURE */
   int64_t cache_max_bytes; /* limit of the database: storing a kernel removes the least recently used kernels that could
                               be tuned and were not. NSA_CACHE_MAX_BYTES, else no limit */
-  const char *fallbacks;   /* what may serve a problem that has no kernel of its own: "all", "exact" for nothing, or a
+  const char *fallbacks;   /* what may serve a problem that has no kernel of its own: "all", "exact" or "none", or a
                               comma list of nearest, model, architecture, compiled, cpu (docs/embedding.md). Where a
                               step that is left out would be needed, the plan is an error. NSA_FALLBACKS, else all */
   const char *pin_path;    /* a pack or database, never written, which is the only source of choices. Engines with the
@@ -265,7 +268,7 @@ typedef struct nsa_engine_options {
   int32_t flags;             /* 0 */
   nsa_tuned_callback tuned;  /* NULL: no callback */
   void *tuned_user;
-  int64_t reserved[2];
+  int64_t reserved[8];
 } nsa_engine_options;
 
 /* A tensor in device memory (host memory for the CPU device). 1 <= rank <= 5. */
@@ -276,6 +279,7 @@ typedef struct nsa_tensor {
   int32_t rank;
   int64_t shape[5];
   int64_t strides[5]; /* elements; the last dimension of q, k, v, out must be contiguous */
+  int64_t reserved[4];
 } nsa_tensor;
 
 /* The names of the tensors that each operator takes. In a shape, `..` is [batch, time] in the dense layout and [total]
@@ -375,33 +379,29 @@ NSA_API nsa_status nsa_error_get_info(nsa_error_info *info, nsa_error *error) NS
 /* Frees a JSON text. NULL is allowed. */
 NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 
+/* The functions whose names end in _sized write a struct, or several, whose size the host passes. The macro beside each
+ * of them passes the size of the host's own header. */
+
 /* Sets the defaults that the comments of nsa_spec name, and the dtype bf16. All other fields become zero. */
-NSA_API void nsa_spec_init(nsa_spec *spec) NSA_NOEXCEPT;
+NSA_API void nsa_spec_init_sized(nsa_spec *spec, size_t spec_bytes) NSA_NOEXCEPT;
+#define nsa_spec_init(spec) nsa_spec_init_sized(spec, sizeof(nsa_spec))
 
 /* Fills *tensor with a row-major (contiguous) tensor of `rank` dimensions, and returns `tensor`. A rank that is not
  * from 1 to 5 is refused by the function that reads the tensor. The rank becomes 0 where the number of elements does
  * not fit 63 bits. In C, NSA_ROWS(data, dtype, dimensions ...) makes such a tensor and points to it; the tensor lives
  * as long as the block in which NSA_ROWS stands. */
-NSA_API nsa_tensor *nsa_tensor_rows(nsa_tensor *tensor, void *data, nsa_dtype dtype, int32_t rank,
-                                    const int64_t *shape) NSA_NOEXCEPT;
+NSA_API nsa_tensor *nsa_tensor_rows_sized(nsa_tensor *tensor, size_t tensor_bytes, void *data, nsa_dtype dtype,
+                                          int32_t rank, const int64_t *shape) NSA_NOEXCEPT;
+#define nsa_tensor_rows(tensor, ...) nsa_tensor_rows_sized(tensor, sizeof(nsa_tensor), __VA_ARGS__)
 #define NSA_ROWS(data, dtype, ...)                                                                                     \
   nsa_tensor_rows(&(nsa_tensor){0}, data, dtype, (int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),        \
                   (int64_t[]){__VA_ARGS__})
 
-/* Opens the device. nsa_engine_create opens neither the compiler library nor NVRTC, and the first nsa_plan_create opens
- * the database of kernels. `options` may be NULL. */
+/* Opens the device. nsa_engine_create opens neither the compiler library nor NVRTC, and the first
+ * nsa_plan_create_with opens the database of kernels. `options` may be NULL. */
 NSA_API nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine,
                                      nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
-
-/* Finds or makes the kernels of a spec and loads them. nsa_plan_create looks for kernels in memory, then in the
- * database and the packs, and then follows the miss policy. When another process is making the same kernel,
- * nsa_plan_create waits for that kernel and takes it. nsa_plan_create waits for another process at most a minute; under
- * the policy `tune` the limit is a minute and twice the tuning budget. If `stream` captures a graph and the plan is not
- * in memory, nsa_plan_create returns the error NSA_CAPTURING, which names the problem key. */
-NSA_API nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, void *stream,
-                                   nsa_plan **plan, nsa_error *error) NSA_NOEXCEPT;
-NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
 
 /* Options of one plan. */
 typedef struct nsa_plan_options {
@@ -412,10 +412,17 @@ typedef struct nsa_plan_options {
   int32_t flags;   /* 0 */
   int64_t reserved[6];
 } nsa_plan_options;
-/* As nsa_plan_create, with options. NULL means no options. */
+
+/* Finds or makes the kernels of a spec and loads them. nsa_plan_create_with looks for kernels in memory, then in the
+ * database and the packs, and then follows the miss policy. When another process is making the same kernel,
+ * nsa_plan_create_with waits for that kernel and takes it. nsa_plan_create_with waits for another process at most a
+ * minute; under the policy `tune` the limit is a minute and twice the tuning budget. If `stream` captures a graph and
+ * the plan is not in memory, nsa_plan_create_with returns the error NSA_CAPTURING, which names the problem key.
+ * `options` may be NULL. */
 NSA_API nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
                                         const nsa_plan_options *options, void *stream, nsa_plan **plan,
                                         nsa_error *error) NSA_NOEXCEPT;
+NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
 
 /* Sets *bytes to the size of the workspace that nsa_run needs, in the same memory as the tensors. If the size is 0,
  * pass NULL as the workspace. The workspace must be aligned to 256 bytes, and each of several runs that may overlap
@@ -439,15 +446,21 @@ typedef struct nsa_part_time {
 
 /* nsa_run_timed is nsa_run, but waits for the result, and returns NSA_CAPTURING while `stream` captures. Fills up to
  * `capacity` entries of `times`, one for each part, in the order in which the parts were first launched. Sets *count to
- * the number of parts that the run has. */
-NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count,
-                                 void *workspace, size_t workspace_bytes, void *stream, nsa_part_time *times,
-                                 size_t capacity, size_t *count, nsa_error *error) NSA_NOEXCEPT;
+ * the number of parts that the run has. `time_bytes` is the distance from one entry to the next. */
+NSA_API nsa_status nsa_run_timed_sized(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count,
+                                       void *workspace, size_t workspace_bytes, void *stream, nsa_part_time *times,
+                                       size_t time_bytes, size_t capacity, size_t *count,
+                                       nsa_error *error) NSA_NOEXCEPT;
+#define nsa_run_timed(plan, bindings, binding_count, workspace, workspace_bytes, stream, times, capacity, count,       \
+                      error)                                                                                           \
+  nsa_run_timed_sized(plan, bindings, binding_count, workspace, workspace_bytes, stream, times, sizeof(nsa_part_time), \
+                      capacity, count, error)
 
 /* Waits for `stream`, then reads and clears the plan's status word. Returns NSA_OK, or NSA_DEVICE_ERROR with the
  * violated rule in `error`, or NSA_CAPTURING while `stream` captures. On the CPU nsa_run itself returns the error of a
- * violated rule. All runs of a plan on all streams share the plan's status word, which keeps one error. */
-NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
+ * violated rule. All runs of a plan on all streams share the plan's status word. The status word keeps the first error
+ * since it was cleared. */
+NSA_API nsa_status nsa_plan_status(const nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

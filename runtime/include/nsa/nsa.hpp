@@ -14,8 +14,10 @@
 
 #include <nsa/nsa.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -78,6 +80,18 @@ template <typename Call> std::string takeText(Call call) {
   return text;
 }
 
+// Takes a list of whatever length: fill(entries, capacity, &count).
+template <typename Entry, typename Fill> std::vector<Entry> takeList(Fill fill) {
+  std::vector<Entry> entries(16);
+  for (std::size_t count = 0;; entries.resize(count)) {
+    check(fill(entries.data(), entries.size(), &count));
+    if (count <= entries.size()) {
+      entries.resize(count);
+      return entries;
+    }
+  }
+}
+
 } // namespace detail
 
 // What is computed: an nsa_spec that begins with the defaults of nsa_spec_init and the operator `window`.
@@ -86,7 +100,12 @@ struct Spec : nsa_spec {
     nsa_spec_init(this);
     op = NSA_OP_WINDOW;
   }
-  explicit Spec(const nsa_spec &spec) : nsa_spec(spec) {}
+  // The fields that this header knows. The library may have more of them, or fewer.
+  explicit Spec(const nsa_spec &spec) : nsa_spec() {
+    std::memcpy(static_cast<nsa_spec *>(this), &spec, std::min(spec.size, sizeof(nsa_spec)));
+    if (size != 0) // else the library refuses the spec
+      size = sizeof(nsa_spec);
+  }
 };
 
 // Bounds that a plan is made for (nsa_maxima).
@@ -281,12 +300,24 @@ public:
     return info;
   }
 
+  std::vector<nsa_launch> launches() const {
+    return detail::takeList<nsa_launch>([&](nsa_launch *launches, std::size_t capacity, std::size_t *count) {
+      return nsa_plan_launches(plan.get(), launches, capacity, count, nullptr);
+    });
+  }
+
   // Returns the JSON of nsa_plan_describe.
   std::string describe() const { return nsa_plan_describe(plan.get()); }
 
-  // Returns the JSON of nsa_plan_compare_report. The plan must be one that planThatCompares has made.
+  // Returns the JSON of nsa_plan_compare_report. The plan must be one with the option `compare`.
   std::string compareReport() const {
     return detail::takeText([&](char **text) { return nsa_plan_compare_report(plan.get(), text, nullptr); });
+  }
+
+  std::vector<nsa_comparison> comparisons() const {
+    return detail::takeList<nsa_comparison>([&](nsa_comparison *comparisons, std::size_t capacity, std::size_t *count) {
+      return nsa_plan_comparisons(plan.get(), comparisons, capacity, count, nullptr);
+    });
   }
 
 private:
@@ -314,33 +345,32 @@ public:
   nsa_engine *handle() const { return engine; } // null in an `Engine` that was moved away
 
   Plan plan(const Spec &spec, const Maxima &maxima, void *stream = nullptr) const {
-    nsa_maxima cMaxima = maxima.c();
-    nsa_plan *made = nullptr;
-    detail::check(nsa_plan_create(engine, &spec, &cMaxima, stream, &made, nullptr));
-    return Plan(made);
+    return plan(spec, maxima, NSA_INIT(nsa_plan_options), stream);
   }
-
-  // A plan whose runs compare their kernels with the kernels that define the operators (nsa_plan_options.compare).
-  Plan planThatCompares(const Spec &spec, const Maxima &maxima, void *stream = nullptr) const {
-    nsa_maxima cMaxima = maxima.c();
-    nsa_plan_options options = NSA_INIT(nsa_plan_options);
-    options.compare = 1;
+  Plan plan(const Spec &spec, const Maxima &maxima, const nsa_plan_options &options, void *stream = nullptr) const {
+    const nsa_maxima cMaxima = maxima.c();
     nsa_plan *made = nullptr;
     detail::check(nsa_plan_create_with(engine, &spec, &cMaxima, &options, stream, &made, nullptr));
     return Plan(made);
   }
 
-  // JSON texts, as nsa_explain, nsa_tune and nsa_engine_describe return them.
-  std::string explain(const Spec &spec, const Maxima &maxima) const { return ask(nsa_explain, spec, maxima); }
-  std::string tune(const Spec &spec, const Maxima &maxima) const { return ask(nsa_tune, spec, maxima); }
-  // See nsa_tune_kernel.
-  std::string tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
-                         double budgetSeconds = 0) const {
-    return ask(
-        [&](nsa_engine *owner, const nsa_spec *cSpec, const nsa_maxima *cMaxima, char **text, nsa_error *error) {
-          return nsa_tune_kernel(owner, cSpec, cMaxima, problem.c_str(), budgetSeconds, text, error);
-        },
-        spec, maxima);
+  // Returns the JSON text of nsa_explain.
+  std::string explain(const Spec &spec, const Maxima &maxima) const {
+    const nsa_maxima cMaxima = maxima.c();
+    return detail::takeText([&](char **text) { return nsa_explain(engine, &spec, &cMaxima, text, nullptr); });
+  }
+  std::vector<nsa_choice> choices(const Spec &spec, const Maxima &maxima) const {
+    const nsa_maxima cMaxima = maxima.c();
+    return detail::takeList<nsa_choice>([&](nsa_choice *choices, std::size_t capacity, std::size_t *count) {
+      return nsa_explain_choices(engine, &spec, &cMaxima, choices, capacity, count, nullptr);
+    });
+  }
+  // Tunes the kernels of a spec, and returns the JSON report. See nsa_tune_spec. `counts` may be null.
+  std::string tune(const Spec &spec, const Maxima &maxima, const nsa_tune_options &options = NSA_INIT(nsa_tune_options),
+                   nsa_tune_counts *counts = nullptr) const {
+    const nsa_maxima cMaxima = maxima.c();
+    return detail::takeText(
+        [&](char **text) { return nsa_tune_spec(engine, &spec, &cMaxima, &options, counts, text, nullptr); });
   }
   // Tunes a workload, and returns the JSON report. See nsa_tune_workload. `counts` may be null.
   std::string tuneWorkload(const std::string &workload, const nsa_tune_options &options = NSA_INIT(nsa_tune_options),
@@ -360,14 +390,8 @@ public:
 
   nsa_stats stats() const {
     nsa_stats stats = NSA_INIT(nsa_stats);
-    detail::check(nsa_engine_stats(engine, &stats, nullptr));
+    detail::check(nsa_engine_get_stats(engine, &stats, nullptr));
     return stats;
-  }
-
-private:
-  template <typename Function> std::string ask(Function function, const Spec &spec, const Maxima &maxima) const {
-    nsa_maxima cMaxima = maxima.c();
-    return detail::takeText([&](char **text) { return function(engine, &spec, &cMaxima, text, nullptr); });
   }
 
 protected:

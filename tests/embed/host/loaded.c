@@ -25,10 +25,11 @@ int main(int argc, char **argv) {
     return 2;
   }
   nsa_status (*engine_create)(const nsa_engine_options *, nsa_engine **, nsa_error *);
-  nsa_status (*plan_create)(nsa_engine *, const nsa_spec *, const nsa_maxima *, void *, nsa_plan **, nsa_error *);
+  nsa_status (*plan_create)(nsa_engine *, const nsa_spec *, const nsa_maxima *, const nsa_plan_options *, void *,
+                            nsa_plan **, nsa_error *);
   const char *(*describe)(const nsa_plan *);
   *(void **)&engine_create = dlsym(library, "nsa_engine_create");
-  *(void **)&plan_create = dlsym(library, "nsa_plan_create");
+  *(void **)&plan_create = dlsym(library, "nsa_plan_create_with");
   *(void **)&describe = dlsym(library, "nsa_plan_describe");
 
   nsa_error error;
@@ -36,7 +37,6 @@ int main(int argc, char **argv) {
   options.device = "cpu";
   options.cache_path = argv[3];
   options.cache_packs = stored ? NULL : "none";
-  options.miss_policy_set = 1;
   options.miss_policy = stored ? NSA_MISS_FAIL : NSA_MISS_DEFAULT;
   nsa_engine *engine = NULL;
   if (engine_create(&options, &engine, &error) != NSA_OK)
@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
   maxima.max_batch = 1;
   maxima.max_seqlen_q = maxima.max_seqlen_k = 64;
   nsa_plan *plan = NULL;
-  if (plan_create(engine, &spec, &maxima, NULL, &plan, &error) != NSA_OK)
+  if (plan_create(engine, &spec, &maxima, NULL, NULL, &plan, &error) != NSA_OK)
     return fail("plan", &error);
   const char *source = stored ? "\"source\": \"pack\"" : "\"source\": \"compiled\"";
   if (strstr(describe(plan), source) == NULL) {

@@ -90,7 +90,6 @@ int main(int argc, char **argv) {
   nsa_engine_options options = NSA_INIT(nsa_engine_options);
   options.device = "cpu";
   options.cache_path = argv[1];
-  options.miss_policy_set = 1;
   options.miss_policy = warm ? NSA_MISS_FAIL : NSA_MISS_DEFAULT;
   nsa_engine *engine = NULL;
   if (nsa_engine_create(&options, &engine, &error) != NSA_OK)
@@ -109,7 +108,7 @@ int main(int argc, char **argv) {
   maxima.max_seqlen_q = SEQLEN_Q;
   maxima.max_seqlen_k = SEQLEN_K;
   nsa_plan *plan = NULL;
-  if (nsa_plan_create(engine, &spec, &maxima, NULL, &plan, &error) != NSA_OK)
+  if (nsa_plan_create_with(engine, &spec, &maxima, NULL, NULL, &plan, &error) != NSA_OK)
     fail("plan", &error);
 
   size_t workspace_bytes = 0;

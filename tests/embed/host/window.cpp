@@ -63,7 +63,6 @@ bool runWindow(const char *cache, bool warm) {
   nsa_engine_options options = NSA_INIT(nsa_engine_options);
   options.device = "cpu";
   options.cache_path = cache;
-  options.miss_policy_set = 1;
   options.miss_policy = warm ? NSA_MISS_FAIL : NSA_MISS_DEFAULT;
   nsa::Engine engine(options);
 

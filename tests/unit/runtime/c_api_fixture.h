@@ -119,7 +119,7 @@ struct Engine {
 
   nsa_stats stats() const {
     nsa_stats result = NSA_INIT(nsa_stats);
-    EXPECT_EQ(nsa_engine_stats(handle, &result, nullptr), NSA_OK);
+    EXPECT_EQ(nsa_engine_get_stats(handle, &result, nullptr), NSA_OK);
     return result;
   }
 };
@@ -133,7 +133,7 @@ struct Plan {
   size_t workspaceBytes = 0;
 
   Plan(Engine &engine, const AnyCall &call) {
-    status = nsa_plan_create(engine.handle, &call.spec, &call.maxima, nullptr, &handle, &error);
+    status = nsa_plan_create_with(engine.handle, &call.spec, &call.maxima, nullptr, nullptr, &handle, &error);
     if (status != NSA_OK)
       return;
     EXPECT_EQ(nsa_plan_workspace_size(handle, &workspaceBytes, nullptr), NSA_OK);

@@ -359,13 +359,8 @@ TEST_F(CApi, RulesOfOptions) {
       {"device", [](nsa_engine_options &o) { o.device = "tpu"; }},
       {"device", [](nsa_engine_options &o) { o.device = "cuda:"; }},
       {"device", [](nsa_engine_options &o) { o.device = "cuda:-1"; }},
-      {"miss_policy_set", [](nsa_engine_options &o) { o.miss_policy_set = 2; }},
-      {"miss_policy", [](nsa_engine_options &o) { o.miss_policy = static_cast<nsa_miss_policy>(4); }},
-      {"miss_policy",
-       [](nsa_engine_options &o) {
-         o.miss_policy_set = 0;
-         o.miss_policy = static_cast<nsa_miss_policy>(4);
-       }},
+      {"unused", [](nsa_engine_options &o) { o.unused = 1; }},
+      {"miss_policy", [](nsa_engine_options &o) { o.miss_policy = static_cast<nsa_miss_policy>(5); }},
       {"fallbacks", [](nsa_engine_options &o) { o.fallbacks = "some"; }},
       {"log_limit", [](nsa_engine_options &o) { o.log_limit = -2; }},
       {"force_branch", [](nsa_engine_options &o) { o.force_branch = "slc"; }},
@@ -401,8 +396,8 @@ TEST_F(CApi, RulesOfOptions) {
   }
 }
 
-TEST_F(CApi, APolicyThatIsNotZeroCountsByItself) {
-  Engine engine(cache, [](nsa_engine_options &options) { options.miss_policy_set = 0; });
+TEST_F(CApi, AMissSaysWhatIsMissing) {
+  Engine engine(cache);
   Plan plan(engine, Call(NSA_LAYOUT_DENSE));
   EXPECT_EQ(plan.status, NSA_CACHE_MISS) << plan.error.message;
   EXPECT_TRUE(std::string(plan.error.message).starts_with("no stored kernel")) << "the code stands before the sentence";
@@ -445,12 +440,56 @@ TEST_F(CApi, AComparisonIsAskedOfPlansThatCompare) {
   EXPECT_EQ(json, nullptr);
   EXPECT_EQ(nsa_plan_compare_report(nullptr, &json, &error), NSA_INVALID_ARGUMENT);
   EXPECT_EQ(nsa_plan_compare_report(plan, nullptr, &error), NSA_INVALID_ARGUMENT);
+  nsa_comparison comparison = {};
+  size_t count = 1;
+  EXPECT_EQ(nsa_plan_comparisons(plan, &comparison, 1, &count, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "plan");
+  EXPECT_EQ(count, 0u);
   nsa_plan_destroy(plan);
   options.compare = 1;
   EXPECT_EQ(nsa_plan_create_with(engine.handle, &call.spec, &call.maxima, &options, nullptr, &plan, &error),
             NSA_UNAVAILABLE);
   EXPECT_EQ(plan, nullptr);
   EXPECT_STRNE(error.hint, "");
+}
+
+TEST_F(CApi, RulesOfTuningASpec) {
+  Engine engine(cache);
+  Call call(NSA_LAYOUT_DENSE);
+  const struct {
+    const char *field;
+    std::function<void(nsa_tune_options &)> spoil;
+  } rows[] = {
+      {"options.size", [](nsa_tune_options &o) { o.size = 8; }},
+      {"options.reserved", [](nsa_tune_options &o) { o.reserved[3] = 1; }},
+      {"kernel", [](nsa_tune_options &o) { o.kernel = "window"; }},
+      {"kernel_seconds", [](nsa_tune_options &o) { o.kernel_seconds = -2; }},
+      {"budget_seconds", [](nsa_tune_options &o) { o.budget_seconds = 1; }},
+      {"operators", [](nsa_tune_options &o) { o.operators = "window"; }},
+      {"again", [](nsa_tune_options &o) { o.again = 1; }},
+      {"dry_run", [](nsa_tune_options &o) { o.dry_run = 1; }},
+      {"progress", [](nsa_tune_options &o) { o.progress = [](void *, const nsa_tune_progress *) { return 0; }; }}};
+  for (const auto &row : rows) {
+    nsa_tune_options options = NSA_INIT(nsa_tune_options);
+    row.spoil(options);
+    char *json = nullptr;
+    nsa_tune_counts counts = NSA_INIT(nsa_tune_counts);
+    nsa_error error;
+    EXPECT_EQ(nsa_tune_spec(engine.handle, &call.spec, &call.maxima, &options, &counts, &json, &error),
+              NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(error.field, row.field);
+    EXPECT_EQ(json, nullptr);
+    EXPECT_EQ(counts.kernels, 0u);
+  }
+  EXPECT_EQ(nsa_tune_spec(engine.handle, &call.spec, &call.maxima, nullptr, nullptr, nullptr, nullptr),
+            NSA_INVALID_ARGUMENT)
+      << "the policy is to fail";
+  EXPECT_STREQ(lastFailure().field, "miss_policy");
+  nsa_tune_options named = NSA_INIT(nsa_tune_options);
+  named.kernel = "window";
+  EXPECT_EQ(nsa_tune_spec(engine.handle, &call.spec, &call.maxima, &named, nullptr, nullptr, nullptr),
+            NSA_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(lastFailure().hint).find("they are 'window "), std::string::npos) << lastFailure().hint;
 }
 
 TEST_F(CApi, EachThreadHasItsLastFailure) {
@@ -498,33 +537,28 @@ TEST_F(CApi, NullPointersAreNamed) {
   nsa_stats stats = NSA_INIT(nsa_stats);
   EXPECT_EQ(nsa_engine_create(nullptr, nullptr, &error), NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(error.field, "engine");
-  EXPECT_EQ(nsa_plan_create(nullptr, &call.spec, &call.maxima, nullptr, &plan, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_plan_create_with(nullptr, &call.spec, &call.maxima, nullptr, nullptr, &plan, &error),
+            NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(error.field, "engine");
-  EXPECT_EQ(nsa_plan_create(engine.handle, nullptr, &call.maxima, nullptr, &plan, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_plan_create_with(engine.handle, nullptr, &call.maxima, nullptr, nullptr, &plan, &error),
+            NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(error.field, "spec");
-  EXPECT_EQ(nsa_plan_create(engine.handle, &call.spec, nullptr, nullptr, &plan, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_plan_create_with(engine.handle, &call.spec, nullptr, nullptr, nullptr, &plan, &error),
+            NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(error.field, "maxima");
-  EXPECT_EQ(nsa_plan_create(engine.handle, &call.spec, &call.maxima, nullptr, nullptr, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_plan_create_with(engine.handle, &call.spec, &call.maxima, nullptr, nullptr, nullptr, &error),
+            NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(error.field, "plan");
   EXPECT_EQ(nsa_run(nullptr, nullptr, 0, nullptr, 0, nullptr, &error), NSA_INVALID_ARGUMENT);
   EXPECT_EQ(nsa_plan_workspace_size(nullptr, &bytes, &error), NSA_INVALID_ARGUMENT);
   EXPECT_EQ(nsa_plan_status(nullptr, nullptr, &error), NSA_INVALID_ARGUMENT);
   EXPECT_EQ(nsa_explain(engine.handle, &call.spec, &call.maxima, nullptr, &error), NSA_INVALID_ARGUMENT);
-  EXPECT_EQ(nsa_tune(nullptr, &call.spec, &call.maxima, &json, &error), NSA_INVALID_ARGUMENT);
-  EXPECT_EQ(nsa_tune_kernel(nullptr, &call.spec, &call.maxima, "", 0, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_tune_spec(nullptr, &call.spec, &call.maxima, nullptr, nullptr, &json, &error), NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(error.field, "engine");
-  EXPECT_EQ(nsa_tune_kernel(engine.handle, &call.spec, &call.maxima, nullptr, 0, &json, &error), NSA_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.field, "problem");
-  EXPECT_EQ(nsa_tune_kernel(engine.handle, &call.spec, &call.maxima, "window", 0, &json, &error), NSA_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.field, "problem");
-  EXPECT_NE(std::string(error.hint).find("they are 'window "), std::string::npos) << error.hint;
-  EXPECT_EQ(nsa_tune_kernel(engine.handle, &call.spec, &call.maxima, "window", -1, &json, &error),
-            NSA_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.field, "budget_seconds");
   EXPECT_EQ(nsa_engine_describe(nullptr, &json, &error), NSA_INVALID_ARGUMENT);
-  EXPECT_EQ(nsa_engine_stats(nullptr, &stats, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_engine_get_stats(nullptr, &stats, &error), NSA_INVALID_ARGUMENT);
   stats.size = 1;
-  EXPECT_EQ(nsa_engine_stats(engine.handle, &stats, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_engine_get_stats(engine.handle, &stats, &error), NSA_INVALID_ARGUMENT);
   EXPECT_EQ(nsa_engine_create(nullptr, nullptr, nullptr), NSA_INVALID_ARGUMENT) << "the error may be null";
   EXPECT_STREQ(nsa_plan_describe(nullptr), "");
   nsa_engine_destroy(nullptr);

@@ -152,7 +152,8 @@ TEST_F(CApi, APlanFromMemoryAllocatesNothing) {
   nsa_plan *plan = nullptr;
   nsa_error error;
   const size_t allocationsBefore = allocations, locksBefore = locks;
-  const nsa_status status = nsa_plan_create(engine.handle, &call.spec, &call.maxima, nullptr, &plan, &error);
+  const nsa_status status =
+      nsa_plan_create_with(engine.handle, &call.spec, &call.maxima, nullptr, nullptr, &plan, &error);
   nsa_plan_destroy(plan);
   const size_t allocated = allocations - allocationsBefore, locked = locks - locksBefore;
   EXPECT_EQ(status, NSA_OK) << error.message;

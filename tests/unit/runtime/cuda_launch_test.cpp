@@ -79,7 +79,7 @@ protected:
 
   nsa_plan *plan() {
     nsa_plan *made = nullptr;
-    EXPECT_EQ(nsa_plan_create(engine, &spec, &maxima, nullptr, &made, &error), NSA_OK) << error.message;
+    EXPECT_EQ(nsa_plan_create_with(engine, &spec, &maxima, nullptr, nullptr, &made, &error), NSA_OK) << error.message;
     return made;
   }
   nsa_status run(const nsa_plan *of) { return nsa_run(of, bindings, 4, nullptr, 0, nullptr, &error); }
@@ -265,10 +265,11 @@ TEST_F(CudaLaunch, APlanWithoutAStatusWordIsAnErrorAndCountsAsOne) {
   while (held.size() < kWords)
     held.push_back(plan());
   nsa_plan *refused = nullptr;
-  EXPECT_EQ(nsa_plan_create(engine, &spec, &maxima, nullptr, &refused, &error), NSA_OUT_OF_MEMORY) << error.message;
+  EXPECT_EQ(nsa_plan_create_with(engine, &spec, &maxima, nullptr, nullptr, &refused, &error), NSA_OUT_OF_MEMORY)
+      << error.message;
   EXPECT_EQ(refused, nullptr);
   nsa_stats stats = NSA_INIT(nsa_stats);
-  ASSERT_EQ(nsa_engine_stats(engine, &stats, nullptr), NSA_OK);
+  ASSERT_EQ(nsa_engine_get_stats(engine, &stats, nullptr), NSA_OK);
   EXPECT_EQ(stats.plans_failed, 1u);
   EXPECT_EQ(stats.plans_from_database + stats.plans_from_memory, kWords);
   nsa_plan_destroy(held.back());
@@ -292,7 +293,7 @@ TEST_F(CudaLaunch, WhileAStreamCapturesMemoryServes) {
   EXPECT_NE(std::string(error.rule).find("compares"), std::string::npos) << error.rule;
   EXPECT_STRNE(error.hint, "");
   maxima.max_batch = 100;
-  EXPECT_EQ(nsa_plan_create(engine, &spec, &maxima, nullptr, &unknown, &error), NSA_CAPTURING);
+  EXPECT_EQ(nsa_plan_create_with(engine, &spec, &maxima, nullptr, nullptr, &unknown, &error), NSA_CAPTURING);
   EXPECT_NE(std::string(error.message).find("batch=128"), std::string::npos) << error.message;
   fake_gpu_capture(0);
   nsa_plan_destroy(captured);
@@ -315,7 +316,7 @@ TEST_F(CudaLaunch, KernelsOfOtherModelsAndOlderCodeServeUntuned) {
     nsa_engine *other = nullptr;
     ASSERT_EQ(nsa_engine_create(&options, &other, &error), NSA_OK) << error.message;
     nsa_plan *made = nullptr;
-    const nsa_status status = nsa_plan_create(other, &spec, &maxima, nullptr, &made, &error);
+    const nsa_status status = nsa_plan_create_with(other, &spec, &maxima, nullptr, nullptr, &made, &error);
     EXPECT_EQ(status, *row.step ? NSA_OK : NSA_CACHE_MISS) << error.message;
     if (made) {
       const std::string text = nsa_plan_describe(made);
@@ -343,13 +344,13 @@ TEST_F(CudaLaunch, AChildIsToldWhatToDoInsteadOfUsingCuda) {
     };
     nsa_plan *made = nullptr;
     nsa_stats stats = NSA_INIT(nsa_stats);
-    if (!told(nsa_plan_create(engine, &spec, &maxima, nullptr, &made, &error)) || made)
+    if (!told(nsa_plan_create_with(engine, &spec, &maxima, nullptr, nullptr, &made, &error)) || made)
       _exit(1);
     if (!told(run(own)))
       _exit(2);
     if (!told(nsa_plan_status(own, nullptr, &error)))
       _exit(3);
-    if (!told(nsa_engine_stats(engine, &stats, &error)))
+    if (!told(nsa_engine_get_stats(engine, &stats, &error)))
       _exit(4);
     nsa_plan_destroy(own);
     nsa_engine_destroy(engine);

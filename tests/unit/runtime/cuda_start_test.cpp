@@ -42,7 +42,7 @@ protected:
     maxima.max_batch = 2;
     maxima.max_seqlen_q = maxima.max_seqlen_k = 32;
     nsa_plan *made = nullptr;
-    return nsa_plan_create(engine, &spec, &maxima, stream, &made, &error);
+    return nsa_plan_create_with(engine, &spec, &maxima, nullptr, stream, &made, &error);
   }
 
   test::Scratch folder;

@@ -221,7 +221,8 @@ TEST_F(Pinned, NothingIsTunedOrWritten) {
   Engine engine = open();
   char *json = nullptr;
   nsa_error error;
-  EXPECT_EQ(nsa_tune(engine.handle, &call.spec, &call.maxima, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_tune_spec(engine.handle, &call.spec, &call.maxima, nullptr, nullptr, &json, &error),
+            NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(error.field, "pin_path");
   EXPECT_NE(std::string(error.hint).find("NSA_PIN"), std::string::npos);
   for (const nsa_miss_policy policy : {NSA_MISS_TUNE, NSA_MISS_BACKGROUND}) {

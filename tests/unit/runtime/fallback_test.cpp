@@ -77,7 +77,7 @@ TEST_F(Fallback, TheNearestLengthServesAndIsShown) {
   EXPECT_EQ(engine.stats().fallback_nearest, 1u);
   EXPECT_EQ(engine.stats().plans_from_database, 1u);
   ASSERT_EQ(log.size(), 1u) << "said once, at info";
-  EXPECT_TRUE(log[0].starts_with("1 planner ")) << log[0];
+  EXPECT_TRUE(log[0].starts_with("2 planner ")) << log[0];
   EXPECT_NE(log[0].find("seqlen_k=128 instead of 64"), std::string::npos) << log[0];
   EXPECT_FALSE(hasCompiler());
 
@@ -177,11 +177,14 @@ TEST_F(Fallback, NothingIsTunedWhereNothingMayBeCompiled) {
   Engine engine(cache);
   char *json = nullptr;
   nsa_error error;
-  EXPECT_EQ(nsa_tune(engine.handle, &call.spec, &call.maxima, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_tune_spec(engine.handle, &call.spec, &call.maxima, nullptr, nullptr, &json, &error),
+            NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(error.field, "miss_policy");
   EXPECT_NE(std::string(error.hint).find("another miss policy"), std::string::npos) << error.hint;
   const std::string problem = Problem::make(call.internalSpec(), call.internalMaxima()).key();
-  EXPECT_EQ(nsa_tune_kernel(engine.handle, &call.spec, &call.maxima, problem.c_str(), 1, &json, &error),
+  nsa_tune_options options = NSA_INIT(nsa_tune_options);
+  options.kernel = problem.c_str();
+  EXPECT_EQ(nsa_tune_spec(engine.handle, &call.spec, &call.maxima, &options, nullptr, &json, &error),
             NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(error.field, "miss_policy");
   EXPECT_FALSE(hasCompiler());
@@ -271,7 +274,7 @@ TEST_F(Fallback, AHostOfTheFirstHeaderGetsTheCountersItKnows) {
     uint64_t behind = 77;
   } old;
   nsa_error error;
-  ASSERT_EQ(nsa_engine_stats(engine.handle, reinterpret_cast<nsa_stats *>(&old), &error), NSA_OK) << error.message;
+  ASSERT_EQ(nsa_engine_get_stats(engine.handle, reinterpret_cast<nsa_stats *>(&old), &error), NSA_OK) << error.message;
   EXPECT_EQ(old.size, sizeof(size_t) + 19 * 8);
   EXPECT_EQ(old.values[1], 1u) << "plans_from_database";
   EXPECT_EQ(old.behind, 77u);

@@ -69,7 +69,7 @@ struct Call {
   nsa_status run(const nsa_plan *plan) { return nsa_run(plan, bindings, 4, nullptr, 0, nullptr, &error); }
   nsa_status planAndRun(nsa_engine *engine) {
     nsa_plan *plan = nullptr;
-    nsa_status status = nsa_plan_create(engine, &spec, &maxima, nullptr, &plan, &error);
+    nsa_status status = nsa_plan_create_with(engine, &spec, &maxima, nullptr, nullptr, &plan, &error);
     if (status == NSA_OK)
       status = run(plan);
     nsa_plan_destroy(plan);
@@ -116,14 +116,14 @@ protected:
 TEST_F(Fork, AChildUsesTheEngineAndThePlansOfItsParent) {
   Call call(8);
   nsa_plan *plan = nullptr;
-  ASSERT_EQ(nsa_plan_create(engine, &call.spec, &call.maxima, nullptr, &plan, &call.error), NSA_OK);
+  ASSERT_EQ(nsa_plan_create_with(engine, &call.spec, &call.maxima, nullptr, nullptr, &plan, &call.error), NSA_OK);
   EXPECT_EQ(inChild([&] {
               if (call.run(plan) != NSA_OK || call.runs() != 1)
                 return 1;
               if (call.planAndRun(engine) != NSA_OK || call.runs() != 2)
                 return 2;
               nsa_stats stats = NSA_INIT(nsa_stats);
-              if (nsa_engine_stats(engine, &stats, nullptr) != NSA_OK || stats.plans_from_database != 1)
+              if (nsa_engine_get_stats(engine, &stats, nullptr) != NSA_OK || stats.plans_from_database != 1)
                 return 3; // the child's own engine has looked for itself
               if (!strstr(nsa_plan_describe(plan), "counting"))
                 return 4;
@@ -160,7 +160,7 @@ TEST_F(Fork, ManyThreadsOfAChildFindOneEngine) {
                   });
               }
               nsa_stats stats = NSA_INIT(nsa_stats);
-              nsa_engine_stats(engine, &stats, nullptr);
+              nsa_engine_get_stats(engine, &stats, nullptr);
               return failures == 0 && stats.plans_from_database + stats.plans_from_memory == 160 ? 0 : 1;
             }),
             0);

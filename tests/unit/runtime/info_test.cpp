@@ -44,6 +44,106 @@ TEST_F(CApi, APlansInfoIsThatOfItsText) {
   EXPECT_STREQ(error.field, "info");
 }
 
+TEST_F(CApi, APlansLaunchesAreThoseOfItsText) {
+  Call call(NSA_LAYOUT_DENSE);
+  store(call, {.scratchBytes = 64}, countingCode());
+  Engine engine(cache);
+  Plan plan(engine, call);
+  ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+  nsa_launch launches[3];
+  size_t count = 0;
+  nsa_error error;
+  ASSERT_EQ(nsa_plan_launches(plan.handle, launches, 3, &count, &error), NSA_OK) << error.message;
+  const Json text = Json::parse(nsa_plan_describe(plan.handle));
+  ASSERT_EQ(count, 1u);
+  ASSERT_EQ(text["launches"].size(), count);
+  const Json &told = text["launches"][0];
+  const nsa_launch &launch = launches[0];
+  EXPECT_EQ(launch.operator_name, told["operator"]);
+  EXPECT_EQ(launch.template_name, told["template"]);
+  EXPECT_EQ(launch.config, told["config"]);
+  EXPECT_EQ(launch.content, told["content"]);
+  EXPECT_EQ(launch.target, told["target"]);
+  EXPECT_EQ(launch.served_by, told["served_by"]);
+  EXPECT_EQ(launch.problem, text["problem"]);
+  EXPECT_EQ(jsonOf(launch.source), told["source"]);
+  EXPECT_EQ(launch.step, NSA_STEP_EXACT);
+  EXPECT_EQ(launch.tuned == 1, told["tuned"]);
+  for (int axis = 0; axis < 3; ++axis)
+    EXPECT_EQ(launch.grid[axis], told["grid"][axis]);
+  EXPECT_EQ(launch.threads, told["threads"]);
+  EXPECT_EQ(launch.shared_bytes, told["shared_bytes"]);
+  EXPECT_EQ(launch.scratch_bytes, 64);
+  EXPECT_EQ(nsa_plan_launches(nullptr, launches, 3, &count, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "plan");
+  EXPECT_EQ(nsa_plan_launches(plan.handle, nullptr, 1, &count, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "launches");
+  EXPECT_EQ(nsa_plan_launches_sized(plan.handle, launches, 8, 1, &count, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "launch_bytes");
+}
+
+// What would serve, as a struct and as a text, and what then happens.
+TEST_F(CApi, ChoicesAreThoseOfTheExplanation) {
+  Call own(NSA_LAYOUT_DENSE), near(NSA_LAYOUT_DENSE), missing(NSA_LAYOUT_DENSE);
+  near.maxima.max_seqlen_k = 200;
+  missing.spec.qk_dim = 16;
+  store(own, {}, countingCode());
+  Engine engine(cache);
+  const struct {
+    const Call &call;
+    nsa_action action;
+    nsa_reason reason;
+    nsa_step step;
+    nsa_status status;
+  } rows[] = {{own, NSA_WOULD_LOAD, NSA_AS_MEASURED, NSA_STEP_EXACT, NSA_OK},
+              {near, NSA_WOULD_LOAD, NSA_AS_OTHER, NSA_STEP_NEAREST, NSA_OK},
+              {missing, NSA_WOULD_FAIL, NSA_AS_MISSING, NSA_STEP_EXACT, NSA_CACHE_MISS}};
+  for (const auto &row : rows) {
+    nsa_choice choice = {};
+    size_t count = 0;
+    nsa_error error;
+    ASSERT_EQ(nsa_explain_choices(engine.handle, &row.call.spec, &row.call.maxima, &choice, 1, &count, &error), NSA_OK)
+        << error.message;
+    ASSERT_EQ(count, 1u);
+    char *json = nullptr;
+    ASSERT_EQ(nsa_explain(engine.handle, &row.call.spec, &row.call.maxima, &json, &error), NSA_OK);
+    const Json text = Json::parse(json);
+    nsa_free(json);
+    EXPECT_EQ(choice.action, row.action) << text;
+    EXPECT_EQ(choice.reason, row.reason) << text;
+    EXPECT_EQ(choice.step, row.step) << text;
+    EXPECT_EQ(choice.status, row.status) << text;
+    EXPECT_EQ(choice.status != NSA_OK, text["fails"]);
+    EXPECT_EQ(choice.part, text["part"]);
+    EXPECT_EQ(choice.problem, text["problem"]);
+    EXPECT_EQ(choice.in_memory == 1, text["in_memory"]);
+    EXPECT_EQ(choice.tunes_in_background == 1, text["tunes_in_background"]);
+    EXPECT_EQ(choice.template_name, text.value("variant", ""));
+    EXPECT_EQ(choice.config, text.value("config", ""));
+    EXPECT_EQ(choice.tuned == 1, text.value("tuned", false));
+    const Plan plan(engine, row.call);
+    EXPECT_EQ(plan.status, row.status);
+    if (row.status != NSA_OK)
+      continue;
+    nsa_launch launch = {};
+    ASSERT_EQ(nsa_plan_launches(plan.handle, &launch, 1, &count, &error), NSA_OK);
+    EXPECT_STREQ(launch.template_name, choice.template_name);
+    EXPECT_STREQ(launch.config, choice.config);
+    EXPECT_EQ(launch.source, choice.source);
+    EXPECT_EQ(launch.step, choice.step);
+    EXPECT_EQ(launch.tuned, choice.tuned);
+    EXPECT_EQ(nsa_explain_choices(engine.handle, &row.call.spec, &row.call.maxima, &choice, 1, &count, &error), NSA_OK);
+    EXPECT_EQ(choice.in_memory, 1);
+    EXPECT_EQ(choice.source, NSA_FROM_MEMORY);
+  }
+  nsa_error error;
+  size_t count = 0;
+  EXPECT_EQ(nsa_explain_choices(nullptr, &own.spec, &own.maxima, nullptr, 0, &count, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "engine");
+  EXPECT_EQ(nsa_explain_choices(engine.handle, &own.spec, &own.maxima, nullptr, 0, &count, &error), NSA_OK);
+  EXPECT_EQ(count, 1u);
+}
+
 TEST_F(CApi, ADevicesInfoIsThatOfItsText) {
   Engine engine(cache);
   nsa_device_info info = NSA_INIT(nsa_device_info);

@@ -162,7 +162,7 @@ TEST_F(RecordTest, APlanFromMemoryCostsNothing) {
     ASSERT_EQ(Plan(engine, call).status, NSA_OK);
     nsa_plan *plan = nullptr;
     const size_t allocationsBefore = allocations, locksBefore = locks;
-    ASSERT_EQ(nsa_plan_create(engine.handle, &call.spec, &call.maxima, nullptr, &plan, nullptr), NSA_OK);
+    ASSERT_EQ(nsa_plan_create_with(engine.handle, &call.spec, &call.maxima, nullptr, nullptr, &plan, nullptr), NSA_OK);
     cost[records] = {allocations - allocationsBefore, locks - locksBefore};
     nsa_plan_destroy(plan);
   }

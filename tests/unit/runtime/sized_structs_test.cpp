@@ -32,7 +32,7 @@ template <> struct Probe<nsa_spec> : Call {
   nsa_spec value() const { return spec; }
   nsa_status call(nsa_engine *engine, nsa_spec *changed, nsa_error *error) const {
     nsa_plan *plan = nullptr;
-    return nsa_plan_create(engine, changed, &maxima, nullptr, &plan, error);
+    return nsa_plan_create_with(engine, changed, &maxima, nullptr, nullptr, &plan, error);
   }
 };
 
@@ -43,7 +43,7 @@ template <> struct Probe<nsa_maxima> : Call {
   nsa_maxima value() const { return maxima; }
   nsa_status call(nsa_engine *engine, nsa_maxima *changed, nsa_error *error) const {
     nsa_plan *plan = nullptr;
-    return nsa_plan_create(engine, &spec, changed, nullptr, &plan, error);
+    return nsa_plan_create_with(engine, &spec, changed, nullptr, nullptr, &plan, error);
   }
 };
 
@@ -92,7 +92,7 @@ template <> struct Probe<nsa_stats> {
   static constexpr nsa_status kAccepted = NSA_OK;
   nsa_stats value() const { return NSA_INIT(nsa_stats); }
   nsa_status call(nsa_engine *engine, nsa_stats *changed, nsa_error *error) const {
-    return nsa_engine_stats(engine, changed, error);
+    return nsa_engine_get_stats(engine, changed, error);
   }
 };
 
@@ -230,6 +230,100 @@ TYPED_TEST(SizedStructs, ASizeThatWasNotSetIsRefused) {
     EXPECT_NE(std::string(this->error.rule).find(SizedStruct<TypeParam>::kName), std::string::npos) << this->error.rule;
     EXPECT_STREQ(this->error.hint, "initialise it with NSA_INIT");
   }
+}
+
+// Functions that fill a whole struct write as much as the host has.
+TEST(FilledStructs, NothingIsWrittenBehindTheHostsStruct) {
+  constexpr size_t kLeastTensor = SizedStruct<nsa_tensor>::kLeastBytes, kLeastSpec = SizedStruct<nsa_spec>::kLeastBytes;
+  static_assert(kLeastSpec <= kLeastTensor);
+  const int64_t shape[] = {2, 3};
+  float data[6];
+  struct {
+    void *data;
+    struct {
+      int32_t type, id;
+    } device;
+    int32_t rank;
+    uint8_t code, bits;
+    uint16_t lanes;
+    const int64_t *shape, *strides;
+    uint64_t offset;
+  } dlTensor = {data, {1, 0}, 2, 2, 32, 1, shape, nullptr, 0};
+  alignas(16) unsigned char memory[kMostStructBytes + 64];
+  const auto isUntouchedFrom = [&](size_t size) {
+    return std::all_of(memory + size, std::end(memory), [](unsigned char byte) { return byte == 0xff; });
+  };
+  auto *tensor = reinterpret_cast<nsa_tensor *>(memory);
+  auto *spec = reinterpret_cast<nsa_spec *>(memory);
+  for (const size_t size : {kLeastTensor, sizeof(nsa_tensor), sizeof(nsa_tensor) + 40, kMostStructBytes}) {
+    memset(memory, 0xff, sizeof memory);
+    EXPECT_EQ(nsa_tensor_rows_sized(tensor, size, data, NSA_FP32, 2, shape), tensor);
+    EXPECT_EQ(tensor->size, size);
+    EXPECT_EQ(tensor->strides[0], 3);
+    EXPECT_TRUE(isUntouchedFrom(size)) << size;
+    memset(memory, 0xff, sizeof memory);
+    EXPECT_EQ(nsa_tensor_from_dlpack_sized(&dlTensor, tensor, size, nullptr), NSA_OK);
+    EXPECT_EQ(tensor->size, size);
+    EXPECT_EQ(tensor->strides[0], 3);
+    EXPECT_TRUE(isUntouchedFrom(size)) << size;
+  }
+  for (const size_t size : {kLeastSpec, sizeof(nsa_spec), sizeof(nsa_spec) + 40, kMostStructBytes}) {
+    memset(memory, 0xff, sizeof memory);
+    nsa_spec_init_sized(spec, size);
+    EXPECT_EQ(spec->size, size);
+    EXPECT_EQ(spec->window, 512);
+    EXPECT_TRUE(isUntouchedFrom(size)) << size;
+  }
+  for (const size_t size : {size_t{0}, size_t{8}, kLeastSpec - 1, kMostStructBytes + 1, SIZE_MAX}) {
+    memset(memory, 0xff, sizeof memory);
+    nsa_tensor_rows_sized(tensor, size, data, NSA_FP32, 2, shape);
+    EXPECT_EQ(tensor->size, size) << "which the reader refuses";
+    EXPECT_TRUE(isUntouchedFrom(sizeof size)) << size;
+    nsa_spec_init_sized(spec, size);
+    EXPECT_TRUE(isUntouchedFrom(sizeof size)) << size;
+    nsa_error error;
+    EXPECT_EQ(nsa_tensor_from_dlpack_sized(&dlTensor, tensor, size, &error), NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(error.field, "tensor_bytes");
+    EXPECT_EQ(error.value, std::to_string(size));
+    EXPECT_TRUE(isUntouchedFrom(sizeof size)) << size;
+  }
+  nsa_spec_init_sized(nullptr, sizeof(nsa_spec));
+}
+
+// The times of a run go to entries of the host's size.
+TEST_F(CApi, EntriesHaveTheSizeThatTheHostPasses) {
+  Call call(NSA_LAYOUT_DENSE);
+  store(call, {.scratchBytes = 64}, countingCode());
+  Engine engine(cache);
+  Plan plan(engine, call);
+  ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+  alignas(16) unsigned char memory[2 * kMostStructBytes];
+  auto *times = reinterpret_cast<nsa_part_time *>(memory);
+  const auto run = [&](size_t each, size_t capacity, size_t *count) {
+    memset(memory, 0xff, sizeof memory);
+    return nsa_run_timed_sized(plan.handle, call.bindings.data(), call.bindings.size(), plan.workspace,
+                               plan.workspaceBytes, nullptr, times, each, capacity, count, &plan.error);
+  };
+  size_t count = 7;
+  for (const size_t each : {size_t{40}, size_t{48}, size_t{4096}}) {
+    ASSERT_EQ(run(each, 1, &count), NSA_OK) << plan.error.message;
+    EXPECT_EQ(count, 1u);
+    EXPECT_STREQ(times->name, "window");
+    EXPECT_EQ(times->launches, 1);
+    EXPECT_TRUE(std::all_of(memory + 40, memory + each, [](unsigned char byte) { return byte == 0; })) << each;
+    EXPECT_TRUE(std::all_of(memory + each, std::end(memory), [](unsigned char byte) { return byte == 0xff; })) << each;
+  }
+  EXPECT_EQ(run(40, 0, &count), NSA_OK);
+  EXPECT_EQ(count, 1u) << "how many there are";
+  EXPECT_EQ(memory[0], 0xff);
+  for (const size_t each : {size_t{0}, size_t{39}, size_t{4097}}) {
+    EXPECT_EQ(run(each, 1, &count), NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(plan.error.field, "time_bytes");
+    EXPECT_EQ(count, 0u);
+    EXPECT_EQ(memory[0], 0xff);
+  }
+  EXPECT_EQ(run(40, 1, nullptr), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.field, "count");
 }
 
 // A launch reads the tensors of hosts whose nsa_tensor is larger.

@@ -98,7 +98,6 @@ inline nsa_engine_options storedKernelOptions(const char *device, const std::str
   nsa_engine_options options = NSA_INIT(nsa_engine_options);
   options.device = device;
   options.cache_path = cache.c_str();
-  options.miss_policy_set = 1;
   options.miss_policy = NSA_MISS_FAIL;
   options.cpu_threads = 2;
   return options;

@@ -205,13 +205,26 @@ TEST_F(TunedWrapper, TheStructsAreThoseOfTheRequest) {
   most.max_seqlen_q = 60;
   most.max_seqlen_k = 70;
   nsa_plan *plan = nullptr;
-  EXPECT_EQ(nsa_plan_create(engine, &asked, &most, nullptr, &plan, &error), NSA_OK) << error.message;
+  EXPECT_EQ(nsa_plan_create_with(engine, &asked, &most, nullptr, nullptr, &plan, &error), NSA_OK) << error.message;
   EXPECT_TRUE(nsa::test::waitUntil([&] { return told.isThere.load(); }));
   EXPECT_EQ(told.engine, engine);
   EXPECT_EQ(std::memcmp(&told.spec, &asked, sizeof asked), 0);
   EXPECT_EQ(std::memcmp(&told.maxima, &most, sizeof most), 0);
   const nsa_spec again = nsa::Spec(told.spec);
   EXPECT_EQ(std::memcmp(&again, &asked, sizeof asked), 0);
+  // A library with more fields, and one with fewer.
+  struct {
+    nsa_spec spec;
+    int32_t later[8];
+  } larger = {asked, {}};
+  larger.spec.size = sizeof larger;
+  EXPECT_EQ(nsa::Spec(larger.spec).size, sizeof(nsa_spec));
+  nsa_spec smaller = asked;
+  smaller.size = offsetof(nsa_spec, rotary_dims);
+  smaller.rotary_dims = 99; // lies behind it
+  EXPECT_EQ(nsa::Spec(smaller).size, sizeof(nsa_spec));
+  EXPECT_EQ(nsa::Spec(smaller).window, asked.window);
+  EXPECT_EQ(nsa::Spec(smaller).rotary_dims, 0);
   nsa_plan_destroy(plan);
   nsa_engine_destroy(engine);
 }

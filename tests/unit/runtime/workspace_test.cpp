@@ -115,7 +115,7 @@ protected:
     Engine engine(cache);
     nsa_plan *plan = nullptr;
     nsa_error error = {};
-    ASSERT_EQ(nsa_plan_create(engine.handle, &call.spec, &call.maxima, nullptr, &plan, &error), NSA_OK)
+    ASSERT_EQ(nsa_plan_create_with(engine.handle, &call.spec, &call.maxima, nullptr, nullptr, &plan, &error), NSA_OK)
         << error.message;
     size_t bytes = 0;
     EXPECT_EQ(nsa_plan_workspace_size(plan, &bytes, &error), NSA_OK) << error.message;

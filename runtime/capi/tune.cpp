@@ -1,0 +1,217 @@
+// The functions of nsa/tune.h.
+#include "autotune/workload/tune_plan.h"
+#include "autotune/workload/tune_run.h"
+#include "runtime/capi/handles.h"
+#include "runtime/capi/sized_structs.h"
+#include "runtime/engine/report/stopwatch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace nsa::capi {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What errors and reports call the text.
+constexpr const char *kWorkload = "workload";
+
+Status checkFlag(const char *name, int32_t value) {
+  return value == 0 || value == 1 ? Status::ok() : Status::invalid(name, std::to_string(value), "must be 0 or 1");
+}
+
+Status checkSeconds(const char *name, double seconds) {
+  return (std::isfinite(seconds) && seconds >= 0) || seconds == kOff
+             ? Status::ok()
+             : Status::invalid(name, std::to_string(seconds),
+                               "must be positive and finite, 0 (unset) or -1 (no limit)");
+}
+
+std::vector<std::string> namesOf(const char *list) {
+  std::vector<std::string> names;
+  const std::string_view text = list ? list : "";
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    names.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+// A field that a function does not read.
+Status checkUnread(const char *name, bool isSet, const char *reader) {
+  return isSet ? Status::invalid(name, "set", "must be 0: only " + std::string(reader) + " reads it") : Status::ok();
+}
+
+nsa_tune_event eventOf(const TuneProgress &told) {
+  const std::string status = told.record ? told.record->value("status", "") : "";
+  return !told.record           ? NSA_TUNE_BEGINS
+         : !told.failure.isOk() ? NSA_TUNE_FAILED
+         : status == "made"     ? NSA_TUNE_MADE
+         : status == "left"     ? NSA_TUNE_LEFT
+                                : NSA_TUNE_TUNED;
+}
+
+TuneCallback callbackOf(const nsa_tune_options &options) {
+  if (!options.progress)
+    return {};
+  return [callback = options.progress, user = options.user](const TuneProgress &told) {
+    const std::string error = told.failure.isOk() ? "" : told.failure.error().sentence();
+    nsa_tune_progress progress = nsa_init_sized<nsa_tune_progress>();
+    progress.event = eventOf(told);
+    progress.status = static_cast<nsa_status>(told.failure.code());
+    progress.what = told.what.c_str();
+    progress.problem = told.problem.c_str();
+    progress.error = error.c_str();
+    progress.done = told.done;
+    progress.total = told.total;
+    progress.seconds_left = told.secondsLeft.value_or(-1);
+    return callback(user, &progress) == 0;
+  };
+}
+
+void fill(nsa_tune_counts &counts, const Json &report) {
+  const Json &by = report["counts"];
+  counts.kernels = by.value("kernels", 0);
+  counts.tuned = by.value("tuned", 0) + by.value("tuned elsewhere", 0);
+  counts.made = by.value("made", 0);
+  counts.stored = by.value("stored", 0);
+  counts.failed = by.value("failed", 0);
+  counts.left = by.value("left", 0);
+  counts.seconds = report.value("seconds", 0.0);
+  counts.stopped = report.value("interrupted", false);
+}
+
+// The report of nsa_tune_spec: that of one kernel, or a list of them.
+void fillOfSpec(nsa_tune_counts &counts, const Json &report) {
+  const Json kernels = report.contains("kernels") ? report["kernels"] : Json::array({report});
+  counts.kernels = kernels.size();
+  for (const Json &kernel : kernels)
+    ++(!kernel.value("store_trouble", "").empty() ? counts.failed
+       : kernel.value("tuned", false)             ? counts.tuned
+                                                  : counts.left);
+}
+
+// A dry run counts what a run would have to do as left.
+void fillPlanned(nsa_tune_counts &counts, const Json &plan) {
+  counts.kernels = plan["kernels"].size();
+  counts.stored = plan["devices"][0].value("stored", 0);
+  counts.left = counts.kernels - counts.stored;
+}
+
+double secondsOf(double seconds) { return seconds == kOff ? kNoBudgetSeconds : seconds; }
+
+Result<std::string> tuneSpec(const Request &request, const nsa_tune_options &options, nsa_tune_counts &counts) {
+  constexpr const char *kReader = "nsa_tune_workload";
+  NSA_RETURN_IF_ERROR(checkSeconds("kernel_seconds", options.kernel_seconds));
+  NSA_RETURN_IF_ERROR(checkUnread("budget_seconds", options.budget_seconds != 0, kReader));
+  NSA_RETURN_IF_ERROR(checkUnread("operators", options.operators, kReader));
+  NSA_RETURN_IF_ERROR(checkUnread("again", options.again, kReader));
+  NSA_RETURN_IF_ERROR(checkUnread("dry_run", options.dry_run, kReader));
+  NSA_RETURN_IF_ERROR(checkUnread("progress", options.progress, kReader));
+  const Stopwatch watch;
+  const double seconds = secondsOf(options.kernel_seconds);
+  Result<std::string> text = options.kernel
+                                 ? request.engine->tuneKernel(request.spec, request.maxima, options.kernel, seconds)
+                                 : request.engine->tune(request.spec, request.maxima, seconds);
+  if (!text)
+    return text;
+  fillOfSpec(counts, Json::parse(*text));
+  counts.seconds = watch.milliseconds() / 1000;
+  return text;
+}
+
+Result<std::string> tuneWorkload(Engine &engine, const char *text, const nsa_tune_options &options,
+                                 nsa_tune_counts &counts) {
+  NSA_RETURN_IF_ERROR(requirePointer(text, kWorkload));
+  NSA_RETURN_IF_ERROR(checkSeconds("budget_seconds", options.budget_seconds));
+  NSA_RETURN_IF_ERROR(checkSeconds("kernel_seconds", options.kernel_seconds));
+  NSA_RETURN_IF_ERROR(checkUnread("kernel", options.kernel, "nsa_tune_spec"));
+  NSA_RETURN_IF_ERROR(checkFlag("again", options.again));
+  NSA_RETURN_IF_ERROR(checkFlag("dry_run", options.dry_run));
+  const double budgetSeconds = options.budget_seconds == kOff ? 0 : options.budget_seconds;
+  Result<Workload> workload = Workload::parse(text, kWorkload);
+  if (!workload)
+    return workload.status();
+  std::vector<Workload> workloads = {std::move(*workload)};
+  NSA_RETURN_IF_ERROR(limitTo(namesOf(options.operators), workloads));
+  NSA_RETURN_IF_ERROR(engine.checkTunes());
+  Result<TuneEnvironment> environment = TuneEnvironment::of(engine.settings());
+  if (!environment)
+    return environment.status();
+  Result<Json> report = Json();
+  if (options.dry_run) {
+    report = planWorkloads(workloads, *environment, {{engine.choiceKey(), engine.device().isGpu()}},
+                           {.budgetSeconds = budgetSeconds, .again = options.again == 1});
+  } else {
+    const auto tuneKernel = [&engine](const TuneJob &job, double budgetSeconds) {
+      return engine.tuneKernel(job.spec, job.maxima, job.problem, budgetSeconds);
+    };
+    report = runWorkloads(workloads, *environment,
+                          {{.name = engine.deviceName(),
+                            .key = engine.choiceKey(),
+                            .isGpu = engine.device().isGpu(),
+                            .tuneKernel = tuneKernel}},
+                          {.budgetSeconds = budgetSeconds,
+                           .kernelSeconds = secondsOf(options.kernel_seconds),
+                           .again = options.again == 1,
+                           .tell = callbackOf(options)});
+  }
+  if (!report)
+    return report.status();
+  options.dry_run ? fillPlanned(counts, *report) : fill(counts, *report);
+  return report->dump();
+}
+
+// What both functions have in common: `tune` gets the options and fills the counts.
+template <typename Tune>
+Status tuneAndReport(const nsa_tune_options *options, nsa_tune_counts *counts, char **json, Tune tune) {
+  if (json)
+    *json = nullptr;
+  nsa_tune_counts full = nsa_init_sized<nsa_tune_counts>();
+  if (counts)
+    NSA_RETURN_IF_ERROR(giveStruct(full, counts, "counts")); // before anything is tuned
+  nsa_tune_options storage = nsa_init_sized<nsa_tune_options>();
+  if (!options)
+    options = &storage;
+  NSA_RETURN_IF_ERROR(readStruct(options, storage, "options"));
+  const Result<std::string> report = tune(*options, full);
+  if (report && counts)
+    NSA_RETURN_IF_ERROR(giveStruct(full, counts, "counts"));
+  return json ? giveText(report, json) : report.status();
+}
+
+} // namespace
+} // namespace nsa::capi
+
+using namespace nsa;
+using namespace nsa::capi;
+
+nsa_status nsa_tune_spec(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
+                         const nsa_tune_options *options, nsa_tune_counts *counts, char **json,
+                         nsa_error *error) noexcept {
+  return guarded(error, [&] {
+    return tuneAndReport(options, counts, json,
+                         [&](const nsa_tune_options &read, nsa_tune_counts &full) -> Result<std::string> {
+                           Request request;
+                           NSA_RETURN_IF_ERROR(readRequest(engine, spec, maxima, request));
+                           return tuneSpec(request, read, full);
+                         });
+  });
+}
+
+nsa_status nsa_tune_workload(nsa_engine *engine, const char *workload, const nsa_tune_options *options,
+                             nsa_tune_counts *counts, char **json, nsa_error *error) noexcept {
+  return guarded(error, [&] {
+    return tuneAndReport(options, counts, json,
+                         [&](const nsa_tune_options &read, nsa_tune_counts &full) -> Result<std::string> {
+                           Result<Engine *> found = engineOf(engine);
+                           if (!found)
+                             return found.status();
+                           return tuneWorkload(**found, workload, read, full);
+                         });
+  });
+}
