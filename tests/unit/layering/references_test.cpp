@@ -23,8 +23,9 @@ namespace files = std::filesystem;
 constexpr std::string_view kTrees[] = {".ci",  "autotune", "bench",     "cache", "compiler",
                                        "docs", "runtime",  "templates", "tests", "tools"};
 // What names no file of the repository: data, and the README of the bundle, which names files of the bundle.
-constexpr std::string_view kDataTrees[] = {"bench/results",     "tests/compat/8a804fc", "tests/data",
-                                           "tests/fuzz/corpus", "cache/packs",          "tools/packaging/bundle"};
+constexpr std::string_view kDataTrees[] = {
+    "bench/results",     "tests/compat/8a804fc", "tests/compat/c2d5708",  "tests/data",
+    "tests/fuzz/corpus", "cache/packs",          "tools/packaging/bundle"};
 constexpr std::string_view kPlaces = "autotune|bench|cache|compiler|docs|runtime|templates|tests|tools";
 
 // `](target#anchor)`

@@ -20,7 +20,9 @@ namespace files = std::filesystem;
 
 constexpr std::string_view kTreesOfCode[] = {"autotune",  "bench",   "cache", "compiler", "docs/examples",
                                              "templates", "runtime", "tests", "tools"};
-constexpr std::string_view kData[] = {"bench/results", "cache/packs", "tests/data", "tests/fuzz/corpus"};
+constexpr std::string_view kData[] = {
+    "bench/results", "cache/packs",      "tests/compat/8a804fc/nsa", "tests/compat/c2d5708/nsa",
+    "tests/data",    "tests/fuzz/corpus"};
 
 struct File {
   std::string name; // from the root

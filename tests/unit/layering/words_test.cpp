@@ -23,8 +23,8 @@ constexpr std::string_view kTreesOfText[] = {".ci",  "autotune", "bench",     "c
                                              "docs", "runtime",  "templates", "tests", "tools"};
 constexpr std::string_view kPages[] = {"CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "README.md"};
 // Data, in which there are no sentences, and headers that are kept as they were.
-constexpr std::string_view kTreesOfData[] = {"bench/results", "cache/packs", "tests/compat/8a804fc", "tests/data",
-                                             "tests/fuzz/corpus"};
+constexpr std::string_view kTreesOfData[] = {"bench/results",        "cache/packs", "tests/compat/8a804fc",
+                                             "tests/compat/c2d5708", "tests/data",  "tests/fuzz/corpus"};
 
 bool isLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
