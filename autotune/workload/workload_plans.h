@@ -1,6 +1,6 @@
 // Reads plans from a workload file, or from the record in which the runtime notes the plans of a program
 // (runtime/engine/plan/plan_record.h). A plan is the operator, the maxima and the configuration of one call of
-// nsa_plan_create.
+// nsa_plan_create_with.
 // Thread-safety: values and pure functions.
 #pragma once
 
