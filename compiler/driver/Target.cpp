@@ -1,6 +1,9 @@
 #include "compiler/driver/Target.h"
 
+#include "runtime/model/targets.h"
+
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <string>
 
@@ -10,12 +13,13 @@ namespace {
 
 constexpr int64_t kKiB = 1024;
 
-// For the CPU, "shared memory" is the memory that a worker keeps hot: about half of a core's second-level cache.
-constexpr Target kTargets[] = {
-    {"cpu", false, 1024 * kKiB, 1},     {"sm_80", true, 163 * kKiB, 1024},  {"sm_86", true, 99 * kKiB, 1024},
-    {"sm_89", true, 99 * kKiB, 1024},   {"sm_90a", true, 227 * kKiB, 1024}, {"sm_100a", true, 227 * kKiB, 1024},
-    {"sm_120a", true, 99 * kKiB, 1024},
-};
+constexpr std::array kKnown = [] {
+  std::array<Target, std::size(kTargets)> known;
+  std::ranges::transform(kTargets, known.begin(), [](const TargetDef &def) {
+    return Target{def.name, def.major > 0, def.sharedKiBPerBlock * kKiB, def.threadsPerBlock};
+  });
+  return known;
+}();
 
 // MLIR's name of a tensor's element type.
 std::string_view elementType(DType dtype) {
@@ -40,20 +44,15 @@ std::string_view elementType(DType dtype) {
 } // namespace
 
 Result<const Target *> Target::find(std::string_view name) {
-  std::string known;
-  for (const Target &target : kTargets) {
-    if (target.name == name)
-      return &target;
-    known.append(known.empty() ? "" : ", ").append(target.name);
-  }
-  return Status::invalid("target", "'" + std::string(name) + "'", "must be one of " + known);
+  if (const auto found = std::ranges::find(kKnown, name, &Target::name); found != kKnown.end())
+    return &*found;
+  return Status::invalid("target", "'" + std::string(name) + "'", "must be one of " + targetNames());
 }
 
 bool Target::matches(std::string_view word) const { return word == name || (word == "gpu" && isGpu); }
 
 bool Target::knowsWord(std::string_view word) {
-  return std::any_of(std::begin(kTargets), std::end(kTargets),
-                     [&](const Target &target) { return target.matches(word); });
+  return std::ranges::any_of(kKnown, [&](const Target &target) { return target.matches(word); });
 }
 
 ResourceLimits Target::limits() const {

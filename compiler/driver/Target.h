@@ -1,5 +1,4 @@
-// The properties of each architecture for which the compiler makes code. Code that depends on the architecture is only
-// in Target.h and Target.cpp.
+// The architectures for which the compiler makes code (runtime/model/targets.h), and what templates ask of them.
 // Thread-safety: Target has only constants and pure functions.
 #pragma once
 
@@ -16,10 +15,7 @@ namespace nsa {
 struct Target {
   std::string_view name; // "cpu", "sm_90a"
   bool isGpu;
-  // The shared memory in bytes that one thread block can have after it opts in to more than 48 KiB (CUDA C++
-  // Programming Guide, "Compute Capabilities"). For the CPU, sharedBytesPerBlock is half of a core's second-level
-  // cache.
-  int64_t sharedBytesPerBlock;
+  int64_t sharedBytesPerBlock; // TargetDef::sharedKiBPerBlock
   int32_t threadsPerBlock;
 
   // Returns the target with a name such as "sm_90a". The error for an unknown target name lists the known names.

@@ -2,6 +2,7 @@
 
 #include "compiler/render/Declarations.h"
 #include "compiler/render/Values.h"
+#include "runtime/base/kernel_arguments.h"
 #include "runtime/base/kernel_constants.h"
 #include "runtime/base/text.h"
 
@@ -16,11 +17,6 @@ namespace {
 constexpr DriverValue kDriverValues[] = {{"op", true},       {"cpu", true},          {"gpu", true},
                                          {"element", false}, {"mma_element", false}, {"dtype_bytes", true},
                                          {"dot_step", true}, {"shared_limit", true}, {"vector_lanes", true}};
-
-// Names that only the launcher knows. Only `grid` may use them.
-constexpr std::string_view kLaunchNames[] = {"batch",        "kv_heads",       "query_heads",  "group",
-                                             "max_seqlen_q", "max_seqlen_k",   "max_tokens_q", "max_blocks_c",
-                                             "splits",       "multiprocessors"};
 
 constexpr std::string_view kHeaderFolder = "header/"; // of the headers that templates include
 
@@ -182,11 +178,8 @@ private:
     for (const DriverValue &value : kDriverValues)
       if (value.name == name)
         return value.isNumber ? Status::ok() : fail(quoted(name) + " is text and cannot stand in an expression");
-    bool launchName = std::find(std::begin(kLaunchNames), std::end(kLaunchNames), name) != std::end(kLaunchNames);
-    if (launchName && atLaunch)
-      return Status::ok();
-    if (launchName)
-      return fail(quoted(name) + " is known at launch only and may stand in 'grid' only");
+    if (findGridSize(name))
+      return atLaunch ? Status::ok() : fail(quoted(name) + " is known at launch only and may stand in 'grid' only");
     return fail("unknown name " + quoted(name), "declare it with fixed, let or choice on an earlier line");
   }
 

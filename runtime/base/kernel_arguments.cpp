@@ -15,7 +15,8 @@ constexpr GridSizeRule kGridSizes[] = {{"batch", &GridSizes::batch},
                                        {"max_seqlen_k", &GridSizes::maxSeqlenK},
                                        {"max_tokens_q", &GridSizes::maxTokensQ},
                                        {"max_blocks_c", &GridSizes::maxBlocksC},
-                                       {"splits", &GridSizes::splits}};
+                                       {"splits", &GridSizes::splits},
+                                       {"multiprocessors", nullptr}};
 
 } // namespace
 

@@ -71,11 +71,12 @@ struct GridSizes {
   static GridSizes ofMaxima(const Spec &spec, const Maxima &maxima);
   bool operator==(const GridSizes &) const = default;
 };
+// A name that only the formula of a grid may contain, because its value is known at a launch.
 struct GridSizeRule {
   std::string_view name;
-  int64_t GridSizes::*size;
+  int64_t GridSizes::*size; // null: of the device, its number of multiprocessors
 };
-// Returns the grid size of a name, or nullptr when no grid size has the name.
+// Returns the rule of a name, or nullptr when no grid size has the name.
 const GridSizeRule *findGridSize(std::string_view name);
 
 // The arguments of one launch.

@@ -1,20 +1,12 @@
 #include "runtime/cuda/device_info.h"
 
+#include "runtime/model/targets.h"
+
 #include <cmath>
 
 namespace nsa::cuda {
 
 namespace {
-
-struct Architecture {
-  int major;
-  int minor;
-  const char *target;
-};
-
-// Ascending. The suffix `a` gives wgmma, TMA and their successors; such code runs on exactly its own capability.
-constexpr Architecture kArchitectures[] = {{8, 0, "sm_80"},  {8, 6, "sm_86"},    {8, 9, "sm_89"},
-                                           {9, 0, "sm_90a"}, {10, 0, "sm_100a"}, {12, 0, "sm_120a"}};
 
 Result<std::string> deviceName(const Driver &driver, DeviceId device) {
   char name[256] = "";
@@ -42,12 +34,12 @@ std::string DeviceInfo::key() const {
 }
 
 Result<std::string> targetOf(int computeMajor, int computeMinor) {
-  const Architecture *best = nullptr;
-  for (const Architecture &known : kArchitectures)
+  const TargetDef *best = nullptr;
+  for (const TargetDef &known : kTargets)
     if (known.major == computeMajor && (!best || known.minor <= computeMinor))
       best = &known;
   if (best)
-    return std::string(best->target);
+    return std::string(best->name);
   return Status(ErrorInfo{.code = ErrorCode::kUnsupported,
                           .field = "compute capability",
                           .value = std::to_string(computeMajor) + "." + std::to_string(computeMinor),

@@ -139,14 +139,13 @@ Status LoadedKernel::bindGrid(int64_t multiprocessors) {
       auto config = parsed.config.find(name);
       if (size) {
         bound.size = size->size;
+        bound.constant = multiprocessors;
       } else if (fixed != parsed.fixed.end() || config != parsed.config.end()) {
         const std::string &text = fixed != parsed.fixed.end() ? fixed->second : config->second;
         auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bound.constant);
         bool isNumber = error == std::errc() && end == text.data() + text.size();
         if (!isNumber && !lookupEnumerator(text, bound.constant))
           return Status::invalid("grid", formula.text(), "'" + name + "' is '" + text + "', which is no number");
-      } else if (name == "multiprocessors") {
-        bound.constant = multiprocessors;
       } else if (name == "op") {
         if (!lookupEnumerator(parsed.op, bound.constant))
           return Status::invalid("operator", parsed.op, "must be an operator of this library");

@@ -5,6 +5,7 @@
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/graph/pipeline.h"
 #include "runtime/engine/options/options.h"
+#include "runtime/model/targets.h"
 
 #include <algorithm>
 #include <array>
@@ -167,7 +168,7 @@ void addCompileCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<CompileFlags>();
   CLI::App *command = app.add_subcommand("compile", "Compile one kernel down to a stage and show it; needs no GPU");
   flags->spec.add(*command, OperatorChoice::kKernels);
-  command->add_option("--target", flags->target, "cpu, sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120a")
+  command->add_option("--target", flags->target, targetNames(" or "))
       ->required()
       ->check(CLI::IsMember(compileTargets()).description(""))
       ->type_name("TARGET");

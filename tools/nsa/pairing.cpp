@@ -1,5 +1,7 @@
 #include "tools/nsa/pairing.h"
 
+#include "runtime/model/targets.h"
+
 #include <charconv>
 #include <map>
 
@@ -15,24 +17,6 @@ int majorOf(const std::string &version) {
 
 std::string driverText(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
-// "sm_90a": 9, with its minor and whether the code is bound to exactly it.
-struct Architecture {
-  int major = 0, minor = 0;
-  bool isPlain = false;
-};
-Architecture architectureOf(const std::string &target) {
-  int number = 0;
-  if (!target.starts_with("sm_"))
-    return {};
-  auto [end, error] = std::from_chars(target.data() + 3, target.data() + target.size(), number);
-  return {number / 10, number % 10, error == std::errc() && end == target.data() + target.size()};
-}
-
-bool runsOn(const std::string &code, const std::string &device) {
-  const Architecture from = architectureOf(code), on = architectureOf(device);
-  return code == device || (from.isPlain && from.major == on.major && from.minor <= on.minor);
 }
 
 } // namespace
@@ -55,7 +39,7 @@ std::vector<PairingFault> findPairingFaults(const PairingFacts &facts) {
   std::map<std::string, size_t> targets;
   for (const PairingFacts::Stored &kernel : facts.stored) {
     ++targets[kernel.target];
-    if (!runsOn(kernel.target, facts.target))
+    if (!ageOfCode(kernel.target, facts.target))
       continue;
     ++runnable;
     tooNew += driverMajor != 0 && majorOf(kernel.nvrtcVersion) > driverMajor;

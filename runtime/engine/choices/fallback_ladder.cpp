@@ -3,6 +3,7 @@
 #include "runtime/base/cpu_features.h"
 #include "runtime/base/manifest.h"
 #include "runtime/engine/compile/template_folder.h"
+#include "runtime/model/targets.h"
 
 #include <algorithm>
 #include <charconv>
@@ -25,23 +26,6 @@ std::string_view templatesOf(std::string_view device) {
 }
 std::string_view modelOf(std::string_view device) { return device.substr(0, device.find(kTemplatesOfDevice)); }
 
-// "sm_86": 8 and 6. A suffix (sm_90a, sm_100f) binds code to its own kind, so it is no plain architecture.
-struct Architecture {
-  int major = 0, minor = 0;
-  std::string_view suffix;
-};
-std::optional<Architecture> parseArchitecture(std::string_view target) {
-  constexpr std::string_view kPrefix = "sm_";
-  if (!target.starts_with(kPrefix))
-    return std::nullopt;
-  target.remove_prefix(kPrefix.size());
-  int number = 0;
-  auto [end, error] = std::from_chars(target.data(), target.data() + target.size(), number);
-  if (error != std::errc() || number < 10)
-    return std::nullopt;
-  return Architecture{number / 10, number % 10, target.substr(static_cast<size_t>(end - target.data()))};
-}
-
 // How much older the architecture of a choice is, where this device runs its code; 0 is the same. Nothing: it does not.
 std::optional<int> ageOf(const LadderRequest &request, const ChoiceSummary &choice) {
   const std::string_view own = modelOf(request.device), other = modelOf(choice.device);
@@ -55,13 +39,7 @@ std::optional<int> ageOf(const LadderRequest &request, const ChoiceSummary &choi
       return std::nullopt;
     return *ownLanes - *lanes;
   }
-  if (choice.target == request.target)
-    return 0;
-  const std::optional<Architecture> device = parseArchitecture(request.target), code = parseArchitecture(choice.target);
-  if (!device || !code || !code->suffix.empty() || code->major != device->major || code->minor > device->minor)
-    return std::nullopt;
-  // Of sm_90a the plain sm_90 is older, though of the same number.
-  return 1 + device->minor - code->minor;
+  return ageOfCode(choice.target, request.target);
 }
 
 std::optional<std::map<std::string, double>> readBuckets(const std::string &text) {

@@ -2,6 +2,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/engine/tune/pruned_candidates.h"
+#include "runtime/model/targets.h"
 #include "tools/nsa/command/named_value.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/support/number_option.h"
@@ -186,9 +187,11 @@ CLI::Option *EngineFlags::addKernelBudget(CLI::App &command) {
       ->type_name("SECONDS");
 }
 
-const std::vector<std::string> &compileTargets() {
-  static const std::vector<std::string> targets = {"cpu", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
-  return targets;
+std::vector<std::string> compileTargets() {
+  std::vector<std::string> names;
+  for (const TargetDef &target : kTargets)
+    names.emplace_back(target.name);
+  return names;
 }
 
 std::string millisecondsText(double milliseconds) {

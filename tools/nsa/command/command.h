@@ -87,7 +87,7 @@ struct EngineFlags {
 };
 
 // The targets that kernels can be compiled for: "cpu", "sm_80", ...
-const std::vector<std::string> &compileTargets();
+std::vector<std::string> compileTargets();
 
 // Adds the options --config and --input to verbs that run an operator, and reads the operator's inputs from the two
 // files that they name.

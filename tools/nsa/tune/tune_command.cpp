@@ -1,4 +1,5 @@
 // `nsa tune`: the command line, and the tuning of one spec on this machine.
+#include "runtime/model/targets.h"
 #include "tools/nsa/command/command.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/nsa/tune/tune_table.h"
@@ -107,14 +108,14 @@ void addTuneCommand(CLI::App &app, Action &action) {
                      "Without a device: compile the default of each kernel for --target, store it untuned")
           ->needs(workload)
           ->excludes(dryRun, budget, perKernel, exhaustive, device);
-  CLI::Option *target = command
-                            ->add_option("--target", whole->targets,
-                                         "Of --compile-only and --dry-run: cpu, sm_80, sm_86, sm_89, sm_90a, sm_100a "
-                                         "or sm_120a, or several separated by commas")
-                            ->delimiter(',')
-                            ->check(CLI::IsMember(compileTargets()).description(""))
-                            ->type_name("TARGETS")
-                            ->excludes(device);
+  CLI::Option *target =
+      command
+          ->add_option("--target", whole->targets,
+                       "Of --compile-only and --dry-run: " + targetNames(" or ") + ", or several separated by commas")
+          ->delimiter(',')
+          ->check(CLI::IsMember(compileTargets()).description(""))
+          ->type_name("TARGETS")
+          ->excludes(device);
   compileOnly->needs(target);
   CLI::Option *json = command->add_option("--json", flags->jsonPath, "Print a JSON report, or write it to FILE")
                           ->type_name("[FILE]")
