@@ -1,6 +1,7 @@
 #include "compiler/driver/Request.h"
 
 #include "runtime/base/cpu_features.h"
+#include "runtime/base/text.h"
 
 #include <cstdint>
 #include <iterator>

@@ -1,5 +1,7 @@
 #include "compiler/render/Candidates.h"
 
+#include "runtime/base/text.h"
+
 #include <algorithm>
 #include <tuple>
 

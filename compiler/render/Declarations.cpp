@@ -1,6 +1,7 @@
 #include "compiler/render/Declarations.h"
 
 #include "runtime/base/sequence_fields.h"
+#include "runtime/base/text.h"
 
 #include <algorithm>
 

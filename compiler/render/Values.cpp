@@ -2,15 +2,9 @@
 
 #include "runtime/base/kernel_constants.h"
 #include "runtime/base/problem.h"
-
-#include <charconv>
+#include "runtime/base/text.h"
 
 namespace nsa {
-
-bool parseInteger(std::string_view text, int64_t &value) {
-  auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && next == text.data() + text.size();
-}
 
 const std::string *Values::find(std::string_view name) const {
   auto found = entries.find(name);

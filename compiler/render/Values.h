@@ -28,7 +28,4 @@ private:
   std::map<std::string, std::string, std::less<>> entries;
 };
 
-// Parses a decimal integer. Returns false unless the whole text is one integer.
-bool parseInteger(std::string_view text, int64_t &value);
-
 } // namespace nsa

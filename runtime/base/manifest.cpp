@@ -4,7 +4,6 @@
 #include "runtime/base/text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string_view>
 
@@ -37,11 +36,6 @@ std::vector<std::string_view> splitWords(std::string_view text) {
 }
 
 bool isWord(std::string_view text) { return !text.empty() && std::none_of(text.begin(), text.end(), isSpace); }
-
-template <typename Integer> bool parseInteger(std::string_view text, Integer &value) {
-  auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && next == text.data() + text.size();
-}
 
 Status invalidLine(std::string_view line, std::string rule) {
   return Status::invalid("manifest", "'" + std::string(line) + "'", std::move(rule));

@@ -2,375 +2,29 @@
 
 #include "runtime/base/bucket.h"
 #include "runtime/base/key_splits.h"
+#include "runtime/base/text.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
+#include <cassert>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <limits>
-#include <span>
 #include <type_traits>
 
 namespace nsa {
 
 namespace {
 
-// The names in the order of the enumerators: one list makes printing, parsing and error texts.
-constexpr std::string_view kCmpKindNames[] = {"mean", "linear", "mlp"};
-constexpr std::string_view kActivationNames[] = {"relu", "gelu", "silu"};
-constexpr std::string_view kGateNames[] = {"value", "sigmoid", "softmax"};
-constexpr std::string_view kRotaryStyleNames[] = {"half", "interleaved"};
-constexpr std::string_view kDTypeNames[] = {"bf16", "fp16", "fp32", "int32", "fp8_e4m3", "fp8_e5m2"};
-constexpr std::span kApiDTypeNames = std::span(kDTypeNames).first<static_cast<size_t>(DType::kI32) + 1>();
-constexpr std::span kIoDTypeNames = std::span(kDTypeNames).first<static_cast<size_t>(DType::kF32) + 1>();
-constexpr std::string_view kLayoutNames[] = {"dense", "packed"};
-
-using Names = std::span<const std::string_view>;
-
-int indexOf(Names names, std::string_view name) {
-  auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
-}
-
-std::string oneOf(Names names) {
-  std::string rule = "must be one of ";
-  for (size_t i = 0; i < names.size(); ++i)
-    rule.append(i ? ", " : "").append(names[i]);
-  return rule;
-}
-
-template <typename Enum> Result<Enum> parseEnum(const char *field, Names names, std::string_view name) {
-  int index = indexOf(names, name);
-  if (index >= 0)
-    return static_cast<Enum>(index);
-  return Status::invalid(field, "'" + std::string(name) + "'", oneOf(names));
-}
-
-// An enum value that came through the C ABI may hold any number.
-bool inRange(Names names, int value) { return value >= 0 && value < static_cast<int>(names.size()); }
-
-std::string operatorsRule() { return "must be one of " + namesOf(operatorTable()); }
-
-std::string formatFloat(float value) {
-  // std::to_string prints 1e-9 as 0.000000, which would name the wrong value in an error.
-  char text[32];
-  snprintf(text, sizeof text, "%g", static_cast<double>(value));
-  return text;
-}
-
-} // namespace
-
-std::string_view dtypeName(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
-std::string_view layoutName(Layout layout) { return kLayoutNames[static_cast<int>(layout)]; }
-
-std::string_view cmpKindName(CmpKind kind) { return kCmpKindNames[static_cast<int>(kind)]; }
-std::string_view activationName(Activation activation) { return kActivationNames[static_cast<int>(activation)]; }
-std::string_view gateName(Gate gate) { return kGateNames[static_cast<int>(gate)]; }
-std::string_view rotaryStyleName(RotaryStyle style) { return kRotaryStyleNames[static_cast<int>(style)]; }
-
-Result<Operator> parseOperator(std::string_view name) {
-  if (const OperatorDef *found = findOperator(name))
-    return found->op;
-  return Status::invalid("op", "'" + std::string(name) + "'", operatorsRule());
-}
-Result<DType> parseDType(std::string_view name) { return parseEnum<DType>("dtype", kApiDTypeNames, name); }
-Result<DType> parseIoDType(std::string_view name) { return parseEnum<DType>("dtype", kIoDTypeNames, name); }
-Result<Layout> parseLayout(std::string_view name) { return parseEnum<Layout>("layout", kLayoutNames, name); }
-Result<CmpKind> parseCmpKind(std::string_view name) { return parseEnum<CmpKind>("cmp_kind", kCmpKindNames, name); }
-Result<Activation> parseActivation(std::string_view name) {
-  return parseEnum<Activation>("mlp_activation", kActivationNames, name);
-}
-Result<Gate> parseGate(std::string_view name) { return parseEnum<Gate>("gate", kGateNames, name); }
-Result<RotaryStyle> parseRotaryStyle(std::string_view name) {
-  return parseEnum<RotaryStyle>("rotary_style", kRotaryStyleNames, name);
-}
-
-int dtypeBytes(DType dtype) {
-  switch (dtype) {
-  case DType::kFp8E4M3:
-  case DType::kFp8E5M2:
-    return 1;
-  case DType::kBf16:
-  case DType::kF16:
-    return 2;
-  case DType::kF32:
-  case DType::kI32:
-    return 4;
-  }
-  return 0;
-}
-
-DType ElementTypes::of(TensorRole role) const {
-  switch (role) {
-  case TensorRole::kIo:
-    return io;
-  case TensorRole::kKeyValue:
-    return keyValue.value_or(io);
-  case TensorRole::kGradient:
-    return gradient.value_or(io);
-  case TensorRole::kScale:
-  case TensorRole::kStatistics:
-    return DType::kF32;
-  case TensorRole::kIndex:
-    return DType::kI32;
-  }
-  return io;
-}
-
-bool lookupEnumerator(std::string_view name, int64_t &value) {
-  const OperatorDef *op = findOperator(name);
-  int index = op ? static_cast<int>(op->op) : indexOf(kDTypeNames, name);
-  if (index < 0)
-    index = indexOf(kCmpKindNames, name);
-  if (index < 0)
-    index = indexOf(kActivationNames, name);
-  if (index < 0)
-    index = indexOf(kGateNames, name);
-  if (index < 0)
-    index = indexOf(kRotaryStyleNames, name);
-  if (index < 0)
-    return false;
-  value = index;
-  return true;
-}
-
-uint32_t Spec::fields() const {
-  const uint32_t read = fieldsOf(op);
-  return (read & kPhi) && cmpKind == CmpKind::kMlp ? read | kMlp : read;
-}
-
-void Spec::clearUnread() {
-  if (!(fieldsOf(op) & kPages))
-    pageSize = 0;
-}
-
-int64_t Spec::forcedBlocks() const { return int64_t{initBlocks} + localBlocks; }
-
-float Spec::effectiveScale() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(qkDim)); }
-
-double Spec::rotaryStep() const {
-  return fields() & kRotary ? -2 * std::log2(static_cast<double>(rotaryBase)) / turningDims() : 0;
-}
-
-namespace {
-
-[[gnu::cold]] Status tooSmall(const char *name, int32_t value, int32_t least, const char *why, const char *hint) {
-  return Status::invalid(name, std::to_string(value), "must be at least " + std::to_string(least) + why, hint);
-}
-
-// Inlined because a plan from memory checks every field of its spec.
-[[gnu::always_inline]] inline Status atLeast(const char *name, int32_t value, int32_t least, const char *why = "",
-                                             const char *hint = "") {
-  return value >= least ? Status::ok() : tooSmall(name, value, least, why, hint);
-}
-
-Status checkMultiple(const char *name, int32_t value, int32_t stride) {
-  if (value % stride == 0)
-    return Status::ok();
-  return Status::invalid(name, std::to_string(value), "must be a multiple of cmp_stride = " + std::to_string(stride));
-}
-
-// A spec in which several fields are zero that have another default was never filled with the defaults.
-const char *hintOfDefaults(const Spec &spec) {
-  const int32_t fields[] = {spec.window, spec.cmpBlock, spec.cmpStride, spec.selBlock, spec.selCount, spec.localBlocks};
-  return std::count(std::begin(fields), std::end(fields), 0) > 1 ? "nsa_spec_init sets the defaults" : "";
-}
-
-Status checkEnumerator(const char *name, Names names, int value) {
-  return inRange(names, value) ? Status::ok() : Status::invalid(name, std::to_string(value), oneOf(names));
-}
-
-// Every kernel reads and writes its tensors in one type, besides numbers of the types fp32 and int32.
-Status notIo(const char *name, DType dtype, DType io, const char *reason) {
-  return Status::invalid(name, std::string(dtypeName(dtype)),
-                         "must be " + std::string(dtypeName(io)) + ", the dtype: " + reason);
-}
-
-} // namespace
-
-int64_t Spec::keysMet(int64_t tokens) const {
-  switch (definitionOf(op).keys) {
-  case MetKeys::kNone:
-    return 0;
-  case MetKeys::kAll:
-    return tokens;
-  case MetKeys::kWindow:
-    return std::min<int64_t>(tokens, window);
-  case MetKeys::kBlocks:
-    return compressedBlocks(tokens);
-  case MetKeys::kListed: {
-    const int64_t earlier = tokens < 1 ? 0 : (tokens - 1) / selBlock;
-    return tokens - (earlier - std::min<int64_t>(earlier, selCount - 1)) * selBlock;
-  }
-  }
-  return 0;
-}
-
-double Spec::phiProducts() const {
-  const auto ofRow = [this](double dim) {
-    return cmpKind == CmpKind::kLinear ? cmpBlock * dim * dim
-           : cmpKind == CmpKind::kMlp  ? (double(cmpBlock) + 1) * dim * mlpHidden
-                                       : 0;
-  };
-  return ofRow(qkDim) + ofRow(vDim);
-}
-
-Status Spec::validate() const {
-  if (static_cast<size_t>(op) >= operatorTable().size())
-    return Status::invalid("op", std::to_string(static_cast<int>(op)), operatorsRule());
-  if (const int number = static_cast<int>(dtype); !inRange(kIoDTypeNames, number))
-    return Status::invalid("dtype",
-                           inRange(kDTypeNames, number) ? std::string(dtypeName(dtype)) : std::to_string(number),
-                           "must be bf16, fp16 or fp32");
-  if (cacheDtype.value_or(dtype) != dtype)
-    return notIo("cache_dtype", *cacheDtype, dtype, "no kernel reads a cache of another type");
-  if (gradDtype.value_or(dtype) != dtype)
-    return notIo("grad_dtype", *gradDtype, dtype, "no operator computes gradients");
-  NSA_RETURN_IF_ERROR(checkEnumerator("layout", kLayoutNames, static_cast<int>(layout)));
-
-  const uint32_t fields = this->fields();
-  const char *hint = hintOfDefaults(*this);
-  if (fields & kHeads)
-    NSA_RETURN_IF_ERROR(atLeast("query_heads", queryHeads, 1));
-  NSA_RETURN_IF_ERROR(atLeast("kv_heads", kvHeads, 1));
-  if (fields & kQk)
-    NSA_RETURN_IF_ERROR(atLeast("qk_dim", qkDim, 1));
-  if (fields & kV)
-    NSA_RETURN_IF_ERROR(atLeast("v_dim", vDim, 1));
-  if (fields & kHeads) {
-    if (queryHeads % kvHeads != 0)
-      return Status::invalid("query_heads", std::to_string(queryHeads),
-                             "must be a multiple of kv_heads = " + std::to_string(kvHeads));
-    if (group() > 128)
-      return Status::invalid("query_heads", std::to_string(queryHeads),
-                             "must be at most 128 times kv_heads = " + std::to_string(kvHeads));
-  }
-  if (fields & kWindowField)
-    NSA_RETURN_IF_ERROR(atLeast("window", window, 1, " (the query's own token counts)", hint));
-  if ((fields & kQk) && !(scale >= 0 && scale <= kMostScale))
-    return Status::invalid("scale", formatFloat(scale),
-                           "must be above 0 and at most " + formatFloat(kMostScale) + ", or 0 for 1/sqrt(qk_dim)");
-  if (fields & kCmpGeometry) {
-    NSA_RETURN_IF_ERROR(atLeast("cmp_stride", cmpStride, 1, "", hint));
-    NSA_RETURN_IF_ERROR(atLeast("cmp_block", cmpBlock, 1, "", hint));
-    NSA_RETURN_IF_ERROR(checkMultiple("cmp_block", cmpBlock, cmpStride));
-  }
-  if (fields & kSelGeometry) {
-    NSA_RETURN_IF_ERROR(atLeast("sel_block", selBlock, 1, "", hint));
-    NSA_RETURN_IF_ERROR(atLeast("sel_count", selCount, 1, "", hint));
-    if (selCount > kMostSelCount)
-      return Status::invalid("sel_count", std::to_string(selCount), "must be at most " + std::to_string(kMostSelCount));
-    if (fields & kCmpGeometry)
-      NSA_RETURN_IF_ERROR(checkMultiple("sel_block", selBlock, cmpStride));
-  }
-  if (fields & kForced) {
-    NSA_RETURN_IF_ERROR(atLeast("init_blocks", initBlocks, 0));
-    NSA_RETURN_IF_ERROR(atLeast("local_blocks", localBlocks, 1, " (the query's own block counts)", hint));
-    if (forcedBlocks() > selCount)
-      return Status::invalid("sel_count", std::to_string(selCount),
-                             "must be at least init_blocks + local_blocks = " + std::to_string(forcedBlocks()));
-  }
-  if (fields & kRotary) {
-    if (turningDims() < 1 || turningDims() % 2 != 0 || turningDims() > qkDim)
-      return Status::invalid("rotary_dims", std::to_string(turningDims()),
-                             "must be even, positive and at most qk_dim = " + std::to_string(qkDim));
-    if (!(rotaryBase > 0) || !std::isfinite(rotaryBase))
-      return Status::invalid("rotary_base", formatFloat(rotaryBase), "must be above 0 and finite", hint);
-    NSA_RETURN_IF_ERROR(checkEnumerator("rotary_style", kRotaryStyleNames, static_cast<int>(rotaryStyle)));
-  }
-  if (fields & kPhi)
-    NSA_RETURN_IF_ERROR(checkEnumerator("cmp_kind", kCmpKindNames, static_cast<int>(cmpKind)));
-  if (fields & kMlp) {
-    NSA_RETURN_IF_ERROR(atLeast("mlp_hidden", mlpHidden, 1));
-    NSA_RETURN_IF_ERROR(checkEnumerator("mlp_activation", kActivationNames, static_cast<int>(mlpActivation)));
-  }
-  // Blocks of both kinds lie within a page (docs/specification.md 10).
-  if (definitionOf(op).hasCache && (pageSize < 0 || pageSize % selBlock != 0))
-    return Status::invalid("page_size", std::to_string(pageSize),
-                           "must be a multiple of sel_block = " + std::to_string(selBlock) + ", or 0 for no pages");
-  if (fields & kGates) {
-    NSA_RETURN_IF_ERROR(checkEnumerator("gate", kGateNames, static_cast<int>(gate)));
-    if (branches < 1 || branches > kAllBranches)
-      return Status::invalid("branches", std::to_string(branches), "must name at least one of cmp, sel, win");
-  }
-  return Status::ok();
-}
-
-Status Maxima::validate(const Spec &spec) const {
-  const struct {
-    const char *name;
-    int64_t value;
-    int64_t least;
-    bool fits32; // received by kernels as a 32-bit number
-  } bounds[] = {{"max_batch", batch, 1, true},
-                {"max_tokens_q", tokensQ, 0, spec.layout == Layout::kPacked},
-                {"max_seqlen_q", seqlenQ, 0, true},
-                {"max_seqlen_k", seqlenK, 0, true}};
-  for (const auto &bound : bounds) {
-    if (bound.value < bound.least)
-      return Status::invalid(bound.name, std::to_string(bound.value),
-                             "must be at least " + std::to_string(bound.least));
-    if (bound.fits32 && bound.value > std::numeric_limits<int32_t>::max())
-      return Status::invalid(bound.name, std::to_string(bound.value), "must be below 2^31");
-  }
-  // Kernels number the rows of a sequence, one for each query and head of the group, and its keys in 32 bits, and count
-  // up to a tile past the last one.
-  constexpr int64_t kLargestTile = 128;
-  constexpr int64_t kMostRows = (int64_t{1} << 31) - kLargestTile;
-  const int64_t group = std::max(spec.group(), 1);
-  if (seqlenQ > kMostRows / group)
-    return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),
-                           "must be at most " + std::to_string(kMostRows / group) +
-                               " with query_heads / kv_heads = " + std::to_string(group));
-  if (seqlenK > kMostRows)
-    return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most " + std::to_string(kMostRows));
-  // No sequence has more queries than keys, so no run could use such a bound.
-  const OperatorDef &def = definitionOf(spec.op);
-  if (def.hasQueries() && def.hasKeys() && seqlenQ > seqlenK)
-    return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),
-                           "must be at most max_seqlen_k = " + std::to_string(seqlenK) +
-                               ": queries are the last tokens of their sequence");
-  if (!def.hasCache)
-    return Status::ok();
-  // Decode's kernels count keys in floats. They number the new tokens, and the tokens of an unfinished block before
-  // them, in 32 bits.
-  constexpr int64_t kMostKeys = int64_t{1} << 22;
-  if (seqlenK > kMostKeys)
-    return Status::invalid("max_seqlen_k", std::to_string(seqlenK),
-                           "must be at most " + std::to_string(kMostKeys) + " where it decodes");
-  const int64_t staged = (spec.layout == Layout::kPacked ? tokensQ : batch * seqlenQ) + batch * (spec.cmpBlock - 1);
-  if (staged > kMostRows)
-    return Status::invalid("max_batch", std::to_string(batch),
-                           "all sequences' new tokens, with cmp_block - 1 more of each, must be at most " +
-                               std::to_string(kMostRows));
-  return Status::ok();
-}
-
-bool isTunedInDecode(const Spec &spec) {
-  const OperatorDef &def = definitionOf(spec.op);
-  return def.tuning == OperatorDef::Tuning::kInDecode || (spec.pageSize > 0 && (def.constants & kPageConstant));
-}
-
-namespace {
-
-enum class Use : uint8_t { kCompiledIn, kBucket, kOfPlan };
-
-std::string numberText(int32_t value) { return std::to_string(value); }
-std::string bucketText(int32_t bits) { return std::to_string(int64_t{1} << bits); }
-template <auto name> std::string enumText(int32_t value) {
-  return [value]<typename Enum>(std::string_view (*nameOf)(Enum)) {
-    return std::string(nameOf(static_cast<Enum>(value)));
-  }(name);
-}
+using Use = Problem::Use;
 
 struct ProblemFieldRule {
   std::string_view name;
   Use use;
-  std::string (*text)(int32_t value);
+  Names values; // of an enumeration; empty for numbers
 };
+constexpr Names kNumber;
 constexpr ProblemFieldRule kProblemFieldRules[] = {
-#define NSA_PROBLEM_FIELD(field, name, use, condition, value, text) {name, Use::use, text},
+#define NSA_PROBLEM_FIELD(field, name, use, condition, value, values) {name, Use::use, values},
 #include "runtime/model/problem_fields.def"
 };
 static_assert(std::ranges::is_sorted(kProblemFieldRules, {}, &ProblemFieldRule::name), "the order of a problem key");
@@ -380,10 +34,16 @@ uint32_t bitOf(ProblemField field) { return uint32_t{1} << static_cast<uint32_t>
 
 } // namespace
 
+std::string_view problemFieldName(ProblemField field) { return kProblemFieldRules[static_cast<size_t>(field)].name; }
+
+std::string fieldText(ProblemField field, int64_t value) {
+  return " " + std::string(problemFieldName(field)) + "=" + std::to_string(value);
+}
+
 Problem Problem::take(const Spec &spec, const Maxima &maxima, uint32_t fields, uint32_t constants) {
   const OperatorDef &def = definitionOf(spec.op);
   Problem problem(spec.op);
-#define NSA_PROBLEM_FIELD(field, name, use, condition, value, text)                                                    \
+#define NSA_PROBLEM_FIELD(field, name, use, condition, value, values)                                                  \
   if (condition)                                                                                                       \
     problem.set(ProblemField::field, static_cast<int64_t>(value));
 #include "runtime/model/problem_fields.def"
@@ -412,36 +72,92 @@ void Problem::drop(ProblemField field) {
   values[static_cast<size_t>(field)] = 0;
 }
 
-template <typename Visit> void Problem::forEach(Visit visit) const {
+std::string Problem::text(size_t field) const {
+  const ProblemFieldRule &rule = kProblemFieldRules[field];
+  const int32_t value = values[field];
+  return !rule.values.empty() ? std::string(rule.values[static_cast<size_t>(value)])
+                              : std::to_string(rule.use == Use::kBucket ? int64_t{1} << value : value);
+}
+
+std::string Problem::texts(Use use) const {
+  std::string result;
   for (size_t i = 0; i < kProblemFields; ++i)
-    if (present & bitOf(static_cast<ProblemField>(i)))
-      visit(kProblemFieldRules[i], kProblemFieldRules[i].text(values[i]));
-}
-
-std::string Problem::kernelText() const {
-  std::string result = opName();
-  forEach([&](const ProblemFieldRule &rule, const std::string &value) {
-    if (rule.use == Use::kCompiledIn)
-      result.append(" ").append(rule.name).append("=").append(value);
-  });
+    if (has(i) && kProblemFieldRules[i].use == use)
+      result.append(" ").append(kProblemFieldRules[i].name).append("=").append(text(i));
   return result;
 }
 
-std::string Problem::key() const {
-  std::string result = kernelText() + " |";
-  forEach([&](const ProblemFieldRule &rule, const std::string &value) {
-    if (rule.use == Use::kBucket)
-      result.append(" ").append(rule.name).append("=").append(value);
-  });
-  return result;
+std::string Problem::kernelText() const { return opName() + texts(Use::kCompiledIn); }
+
+std::string Problem::key() const { return kernelText() + " |" + texts(Use::kBucket); }
+
+std::optional<Problem> Problem::parse(std::string_view key) {
+  const OperatorDef *def = findOperator(takeWord(key));
+  if (!def)
+    return std::nullopt;
+  Problem problem(def->op);
+  for (Use use = Use::kCompiledIn; !key.empty();) {
+    const std::string_view word = takeWord(key);
+    if (word == "|" && use == Use::kCompiledIn) {
+      use = Use::kBucket;
+      continue;
+    }
+    const size_t equals = std::min(word.find('='), word.size());
+    const auto *rule = std::ranges::find(kProblemFieldRules, word.substr(0, equals), &ProblemFieldRule::name);
+    if (rule == std::end(kProblemFieldRules) || rule->use != use || equals == word.size())
+      return std::nullopt;
+    const std::string_view text = word.substr(equals + 1);
+    int64_t value = std::ranges::find(rule->values, text) - rule->values.begin();
+    if (rule->values.empty() ? !parseInteger(text, value) : value == std::ssize(rule->values))
+      return std::nullopt;
+    if (use == Use::kBucket && value > 0)
+      value = bucketBits(value);
+    const auto field = static_cast<ProblemField>(rule - kProblemFieldRules);
+    problem.set(field, value);
+    if (value < 0 || problem.text(static_cast<size_t>(field)) != text)
+      return std::nullopt;
+  }
+  return problem;
 }
 
 std::map<std::string, std::string> Problem::fixed() const {
   std::map<std::string, std::string> result;
-  forEach([&](const ProblemFieldRule &rule, const std::string &value) {
-    if (rule.use == Use::kCompiledIn)
-      result.emplace(rule.name, value);
-  });
+  for (size_t i = 0; i < kProblemFields; ++i)
+    if (has(i) && kProblemFieldRules[i].use == Use::kCompiledIn)
+      result.emplace(kProblemFieldRules[i].name, text(i));
+  return result;
+}
+
+size_t Problem::fixedDifferences(const Problem &other) const {
+  size_t differences = number != other.number;
+  for (size_t i = 0; i < kProblemFields; ++i)
+    if (has(i) && kProblemFieldRules[i].use == Use::kCompiledIn)
+      differences += !other.has(i) || other.values[i] != values[i];
+  return differences;
+}
+
+std::optional<Problem::Distance> Problem::distanceTo(const Problem &other) const {
+  Distance distance;
+  for (size_t i = 0; i < kProblemFields; ++i) {
+    if (kProblemFieldRules[i].use != Use::kBucket)
+      continue;
+    if (has(i) != other.has(i))
+      return std::nullopt;
+    distance.powers += std::abs(other.values[i] - values[i]);
+    if (kProblemFieldRules[i].name.starts_with("seqlen"))
+      distance.length += other.values[i];
+  }
+  return distance;
+}
+
+std::string Problem::differenceText(const Problem &other) const {
+  std::string result;
+  for (const Use use : {Use::kCompiledIn, Use::kBucket})
+    for (size_t i = 0; i < kProblemFields; ++i)
+      if (has(i) && kProblemFieldRules[i].use == use && !(other.has(i) && other.values[i] == values[i]))
+        result.append(result.empty() ? "" : ", ")
+            .append(kProblemFieldRules[i].name)
+            .append("=" + (other.has(i) ? other.text(i) : "none") + " instead of " + text(i));
   return result;
 }
 

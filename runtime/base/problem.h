@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/base/status.h"
+#include "runtime/model/enums.h"
 #include "runtime/model/operators.h"
 
 #include <array>
@@ -18,20 +19,6 @@
 
 namespace nsa {
 
-enum class CmpKind : int { kMean = 0, kLinear = 1, kMlp = 2 };
-enum class Activation : int { kRelu = 0, kGelu = 1, kSilu = 2 };
-enum class RotaryStyle : int { kHalf = 0, kInterleaved = 1 };
-enum class Gate : int { kValue = 0, kSigmoid = 1, kSoftmax = 2 };
-// The numbers of the types up to kI32 are part of the C ABI (nsa_dtype).
-enum class DType : int { kBf16 = 0, kF16 = 1, kF32 = 2, kI32 = 3, kFp8E4M3 = 4, kFp8E5M2 = 5 };
-enum class Layout : int { kDense = 0, kPacked = 1 };
-
-std::string_view dtypeName(DType dtype);    // "bf16", "fp16", "fp32", "int32", "fp8_e4m3", "fp8_e5m2"
-std::string_view layoutName(Layout layout); // "dense", "packed"
-std::string_view cmpKindName(CmpKind kind);
-std::string_view activationName(Activation activation);
-std::string_view gateName(Gate gate);
-std::string_view rotaryStyleName(RotaryStyle style);
 Result<Operator> parseOperator(std::string_view name); // accepts internal operators too
 Result<DType> parseDType(std::string_view name);       // accepts the types of nsa_dtype
 Result<DType> parseIoDType(std::string_view name);     // accepts the types of a spec's dtype: bf16, fp16, fp32
@@ -46,7 +33,7 @@ int dtypeBytes(DType dtype);
 // name that is no enumerator.
 bool lookupEnumerator(std::string_view name, int64_t &value);
 
-// The element types of a problem, one for each role of tensors.
+// The element types of a spec, one for each role of tensors.
 struct ElementTypes {
   DType io = DType::kBf16;
   std::optional<DType> keyValue{}; // absent: as io
@@ -54,9 +41,6 @@ struct ElementTypes {
 
   DType of(TensorRole role) const;
 };
-
-// The branches of NSA, as bits of Spec::branches; gates and branch outputs are in the order cmp, sel, win.
-inline constexpr int32_t kBranchCmp = 1, kBranchSel = 2, kBranchWin = 4, kAllBranches = 7;
 
 // The computation that a caller asks for: the operator, its dtype, its sizes and its options (docs/specification.md 1).
 // runtime/model/spec_fields.def has the fields that a caller sets. An operator reads the fields of a Spec that it needs
@@ -75,9 +59,9 @@ struct Spec {
   // programs in each branch; 0 means the number that the rule in key_splits.h gives. Only the engine sets keySplits,
   // because nsa_spec has no such field.
   int32_t keySplits = 0;
-  // The types of a cache's keys and values and of gradients, where they are not `dtype`. The C ABI cannot ask for
-  // another type, and `validate` refuses one.
-  std::optional<DType> cacheDtype{}, gradDtype{};
+  // The element types of roles (spec_fields.def), where they are not `dtype`.
+#define NSA_SPEC_TYPE(member, ...) std::optional<DType> member{};
+#include "runtime/model/spec_fields.def"
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
   // Returns the SpecField bits of the fields that the spec's operator reads.
@@ -138,8 +122,14 @@ inline constexpr size_t kProblemFields = 0
 #include "runtime/model/problem_fields.def"
     ;
 
+std::string_view problemFieldName(ProblemField field); // "batch", "dtype", ...
+// Returns " batch=64", for texts that name a value as a problem key does.
+std::string fieldText(ProblemField field, int64_t value);
+
 class Problem {
 public:
+  enum class Use : uint8_t { kCompiledIn, kBucket, kOfPlan }; // problem_fields.def
+
   Problem() = default;
   explicit Problem(Operator op) : number(static_cast<uint32_t>(op)) {}
   // The spec and the maxima must have passed validate(). The spec's operator must be a single kernel: `make` does not
@@ -159,16 +149,33 @@ public:
   // Returns the problem's key in the database: "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=64 v_dim=64 |
   // batch=1 kv_heads=1 ...".
   std::string key() const;
+  // Returns the problem of a key, or nullopt for a text that is no key of this library.
+  static std::optional<Problem> parse(std::string_view key);
   // Returns the part of the key before the buckets, which is the same for all problems that a kernel can serve.
   std::string kernelText() const;
   // Returns the values that are constants in the code of the kernel: dtype, qk_dim, ...
   std::map<std::string, std::string> fixed() const;
 
+  // Returns how many of the values in the code of this problem's kernel another problem lacks or has otherwise.
+  size_t fixedDifferences(const Problem &other) const;
+  // The distance of another problem's buckets.
+  struct Distance {
+    int powers = 0; // of two, added up over the buckets
+    int length = 0; // the logarithms of the other's lengths, added up: of two equally near ones the longer is taken
+  };
+  // Returns nullopt if the problems have not the same buckets.
+  std::optional<Distance> distanceTo(const Problem &other) const;
+  // Returns the values that another problem has otherwise: "dtype=fp32 instead of bf16, seqlen_k=65536 instead of
+  // 1024".
+  std::string differenceText(const Problem &other) const;
+
   bool operator==(const Problem &) const = default;
   size_t hash() const;
 
 private:
-  template <typename Visit> void forEach(Visit visit) const; // the values, with their texts
+  bool has(size_t field) const { return (present >> field & 1) != 0; }
+  std::string text(size_t field) const; // of a value
+  std::string texts(Use use) const;     // " batch=2 kv_heads=4 ..."
 
   uint32_t number = 0;  // of the operator
   uint32_t present = 0; // a bit for each ProblemField

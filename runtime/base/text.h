@@ -31,6 +31,12 @@ inline std::string_view takeWord(std::string_view &text) {
   return word;
 }
 
+// Parses a decimal integer. Returns false unless the whole text is one integer.
+template <typename Integer> bool parseInteger(std::string_view text, Integer &value) {
+  auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && next == text.data() + text.size();
+}
+
 // Makes a text from a foreign file fit for a log or a terminal. Control characters may move the cursor, forge lines or
 // change the terminal's settings, so `printable` writes them as escapes. The characters in `kept` stay as they are.
 inline std::string printable(std::string_view text, std::string_view kept = "") {

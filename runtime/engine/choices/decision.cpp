@@ -186,7 +186,7 @@ private:
 } // namespace
 
 LadderRequest KernelRequest::ladder(const ChoicePolicy &policy) const {
-  return {key, device, target, policy.forcedTemplate(spec.op)};
+  return {problem, device, target, policy.forcedTemplate(spec.op)};
 }
 
 Decision decide(const KernelRequest &request, ChoiceSource &choices, const ChoicePolicy &policy) {

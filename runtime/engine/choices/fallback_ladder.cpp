@@ -1,13 +1,10 @@
 #include "runtime/engine/choices/fallback_ladder.h"
 
 #include "runtime/base/cpu_features.h"
-#include "runtime/base/manifest.h"
 #include "runtime/engine/compile/template_folder.h"
 #include "runtime/model/targets.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -42,52 +39,6 @@ std::optional<int> ageOf(const LadderRequest &request, const ChoiceSummary &choi
   return ageOfCode(choice.target, request.target);
 }
 
-std::optional<std::map<std::string, double>> readBuckets(const std::string &text) {
-  Result<std::map<std::string, std::string>> values = parseValues(text);
-  if (!values)
-    return std::nullopt;
-  std::map<std::string, double> buckets;
-  for (const auto &[name, value] : *values) {
-    int64_t number = 0;
-    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || number < 1)
-      return std::nullopt;
-    buckets[name] = std::log2(static_cast<double>(number));
-  }
-  return buckets;
-}
-
-struct Nearness {
-  double distance = 0;
-  double length = 0; // logarithms of its lengths, added up: of two equally near ones the longer is taken
-};
-// Nothing: they have not the same buckets.
-std::optional<Nearness> nearnessOf(const std::map<std::string, double> &own, const std::string &text) {
-  const std::optional<std::map<std::string, double>> other = readBuckets(text);
-  if (!other || other->size() != own.size())
-    return std::nullopt;
-  Nearness result;
-  for (const auto &[name, value] : own) {
-    auto found = other->find(name);
-    if (found == other->end())
-      return std::nullopt;
-    result.distance += std::fabs(found->second - value);
-    if (name.starts_with("seqlen"))
-      result.length += found->second;
-  }
-  return result;
-}
-
-void appendDifferences(const std::string &wanted, const std::string &present, std::string &text) {
-  Result<std::map<std::string, std::string>> own = parseValues(wanted), other = parseValues(present);
-  if (!own || !other)
-    return;
-  for (const auto &[name, value] : *own)
-    if (auto found = other->find(name); found == other->end() || found->second != value)
-      text.append(text.empty() ? "" : ", ")
-          .append(name + "=" + (found == other->end() ? "none" : found->second) + " instead of " + value);
-}
-
 // Of a problem and device in several layers the choice that a lookup finds: a measured one of any layer, else the first
 // layer's.
 std::vector<const ChoiceSummary *> visibleOf(const std::vector<ChoiceSummary> &choices) {
@@ -101,13 +52,6 @@ std::vector<const ChoiceSummary *> visibleOf(const std::vector<ChoiceSummary> &c
   for (const auto &[key, choice] : found)
     visible.push_back(choice);
   return visible;
-}
-
-// The operator is the first word.
-std::string_view operatorOf(std::string_view problem) { return problem.substr(0, problem.find(' ')); }
-std::string withoutOperator(const std::string &fixed) {
-  const size_t space = fixed.find(' ');
-  return space == std::string::npos ? "" : fixed.substr(space + 1);
 }
 
 } // namespace
@@ -144,40 +88,28 @@ std::string FallbackSteps::toString() const {
   return text.empty() ? std::string(kStepNames[0]) : text;
 }
 
-KeyParts KeyParts::of(const std::string &problemKey) {
-  constexpr std::string_view kBar = " | ";
-  const size_t bar = problemKey.find(kBar);
-  if (bar == std::string::npos)
-    return {problemKey, ""};
-  return {problemKey.substr(0, bar), problemKey.substr(bar + kBar.size())};
-}
-
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices) {
-  const KeyParts own = KeyParts::of(request.problem);
-  const std::optional<std::map<std::string, double>> buckets = readBuckets(own.buckets);
-  if (!buckets)
-    return {};
   struct Ranked {
     Rung rung;
-    int age;
-    double length;
+    int age, length;
   };
   std::vector<Ranked> ranked;
   for (const ChoiceSummary *visible : visibleOf(choices)) {
     const ChoiceSummary &choice = *visible;
-    const KeyParts other = KeyParts::of(choice.problem);
-    if (other.fixed != own.fixed || templatesOf(choice.device) != templatesOf(request.device) ||
-        (choice.problem == request.problem && choice.device == request.device) ||
+    const std::optional<Problem> other = Problem::parse(choice.problem);
+    if (!other || other->kernelText() != request.problem.kernelText() ||
+        templatesOf(choice.device) != templatesOf(request.device) ||
+        (*other == request.problem && choice.device == request.device) ||
         (!request.forcedTemplate.empty() && choice.templateName != request.forcedTemplate))
       continue;
     const std::optional<int> age = ageOf(request, choice);
-    const std::optional<Nearness> nearness = nearnessOf(*buckets, other.buckets);
-    if (!age || !nearness)
+    const std::optional<Problem::Distance> distance = request.problem.distanceTo(*other);
+    if (!age || !distance)
       continue;
     const FallbackStep step = *age != 0                         ? FallbackStep::kArchitecture
                               : choice.device == request.device ? FallbackStep::kNearest
                                                                 : FallbackStep::kModel;
-    ranked.push_back({{step, choice, nearness->distance}, *age, nearness->length});
+    ranked.push_back({{step, choice, distance->powers}, *age, distance->length});
   }
   auto order = [](const Ranked &each) {
     const ChoiceSummary &choice = each.rung.choice;
@@ -192,29 +124,17 @@ std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<
 }
 
 const ChoiceSummary *findNearest(const LadderRequest &request, const std::vector<ChoiceSummary> &choices) {
-  const KeyParts own = KeyParts::of(request.problem);
-  Result<std::map<std::string, std::string>> wanted = parseValues(withoutOperator(own.fixed));
-  const std::optional<std::map<std::string, double>> buckets = readBuckets(own.buckets);
-  if (!wanted || !buckets)
-    return nullptr;
   // Which of two is nearer: by what is compiled in, then by the device, then by lengths.
-  using Order = std::tuple<size_t, bool, double, std::string_view, std::string_view>;
+  using Order = std::tuple<size_t, bool, int, std::string_view, std::string_view>;
   std::optional<Order> best;
   const ChoiceSummary *nearest = nullptr;
   for (const ChoiceSummary &choice : choices) {
-    const KeyParts other = KeyParts::of(choice.problem);
-    if (operatorOf(other.fixed) != operatorOf(own.fixed))
+    const std::optional<Problem> other = Problem::parse(choice.problem);
+    const std::optional<Problem::Distance> distance = other ? request.problem.distanceTo(*other) : std::nullopt;
+    if (!distance || other->op() != request.problem.op())
       continue;
-    Result<std::map<std::string, std::string>> values = parseValues(withoutOperator(other.fixed));
-    const std::optional<Nearness> nearness = nearnessOf(*buckets, other.buckets);
-    if (!values || !nearness)
-      continue;
-    size_t differences = 0;
-    for (const auto &[name, value] : *wanted) {
-      auto found = values->find(name);
-      differences += found == values->end() || found->second != value;
-    }
-    const Order order(differences, choice.device != request.device, nearness->distance, choice.device, choice.problem);
+    const Order order(request.problem.fixedDifferences(*other), choice.device != request.device, distance->powers,
+                      choice.device, choice.problem);
     if (!best || order < *best) {
       best = order;
       nearest = &choice;
@@ -224,10 +144,8 @@ const ChoiceSummary *findNearest(const LadderRequest &request, const std::vector
 }
 
 std::string differenceText(const LadderRequest &request, const ChoiceSummary &choice) {
-  const KeyParts own = KeyParts::of(request.problem), other = KeyParts::of(choice.problem);
-  std::string text;
-  appendDifferences(withoutOperator(own.fixed), withoutOperator(other.fixed), text);
-  appendDifferences(own.buckets, other.buckets, text);
+  const std::optional<Problem> other = Problem::parse(choice.problem);
+  std::string text = other ? request.problem.differenceText(*other) : "";
   if (choice.device != request.device)
     text.append(text.empty() ? "" : ", ").append("on '" + choice.device + "'");
   return text;

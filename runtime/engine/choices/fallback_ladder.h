@@ -8,7 +8,7 @@
 #pragma once
 
 #include "cache/rows/rows.h"
-#include "runtime/base/status.h"
+#include "runtime/base/problem.h"
 
 #include <cstdint>
 #include <initializer_list>
@@ -56,23 +56,17 @@ private:
   uint32_t bits; // one for each step; that of kExact is always set
 };
 
-// The two parts of the text Problem::key(), which '|' separates: first the operator and the compiled-in values, then
-// the buckets.
-struct KeyParts {
-  std::string fixed, buckets;
-  static KeyParts of(const std::string &problemKey);
-};
-
 struct Rung {
   FallbackStep step;
   ChoiceSummary choice;
-  double distance = 0; // sum over the buckets, in powers of two
+  int distance = 0; // sum over the buckets, in powers of two
 };
 
-// A search for stored choices: the problem key, and the names of this engine's device and target as stored choices
-// write them.
+// A search for stored choices: the problem, and the names of this engine's device and target as stored choices write
+// them.
 struct LadderRequest {
-  std::string problem, device, target;
+  Problem problem;
+  std::string device, target;
   std::string forcedTemplate{}; // "": any
 };
 

@@ -32,9 +32,9 @@ bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima)
 std::string splitsRoute(const Spec &spec, const Maxima &maxima) {
   if (!sharesKeys(spec, maxima))
     return "";
-  return "decode.splits batch=" + std::to_string(bucketOf(maxima.batch)) +
-         " seqlen_k=" + std::to_string(bucketOf(maxima.seqlenK)) +
-         " seqlen_q=" + std::to_string(bucketOf(maxima.seqlenQ));
+  return "decode.splits" + fieldText(ProblemField::kBatch, bucketOf(maxima.batch)) +
+         fieldText(ProblemField::kSeqlenK, bucketOf(maxima.seqlenK)) +
+         fieldText(ProblemField::kSeqlenQ, bucketOf(maxima.seqlenQ));
 }
 
 bool hasSplitsRoute(Operator op) { return op == kSplitsOperator; }
@@ -45,9 +45,9 @@ std::string splitsFamily(const Spec &spec) {
   attending.op = kSplitsOperator;
   attending.layout = Layout::kPacked;
   attending.keySplits = 0;
-  return routeFamily(attending) + " branches=" + std::to_string(spec.branches) +
-         " cmp_block=" + std::to_string(spec.cmpBlock) + " cmp_stride=" + std::to_string(spec.cmpStride) +
-         " window=" + std::to_string(spec.window);
+  return routeFamily(attending) + fieldText(ProblemField::kBranches, spec.branches) +
+         fieldText(ProblemField::kCmpBlock, spec.cmpBlock) + fieldText(ProblemField::kCmpStride, spec.cmpStride) +
+         fieldText(ProblemField::kWindow, spec.window);
 }
 
 std::string routeFamily(const Spec &spec) {
@@ -55,9 +55,9 @@ std::string routeFamily(const Spec &spec) {
   // them.
   Problem problem = Problem::make(spec, {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = 1});
   problem.drop(ProblemField::kManyQueries);
-  std::string text = problem.kernelText() + " kv_heads=" + std::to_string(spec.kvHeads);
+  std::string text = problem.kernelText() + fieldText(ProblemField::kKvHeads, spec.kvHeads);
   if (definitionOf(spec.op).keys == MetKeys::kWindow)
-    text += " window=" + std::to_string(spec.window);
+    text += fieldText(ProblemField::kWindow, spec.window);
   return text;
 }
 

@@ -1,10 +1,10 @@
 #include "runtime/engine/options/options.h"
 
 #include "runtime/base/key_splits.h"
+#include "runtime/base/text.h"
 #include "runtime/engine/options/cache_settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -67,8 +67,7 @@ public:
     const std::string_view value = lookup(variable);
     if (option != 0 || value.empty())
       return Status::ok();
-    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
-    if (error != std::errc() || end != value.data() + value.size() || option < 0 || option > most)
+    if (!parseInteger(value, option) || option < 0 || option > most)
       return Status::invalid(variable, std::string(value), rule);
     return Status::ok();
   }
@@ -119,8 +118,7 @@ public:
     const std::string_view value = lookup("NSA_LOG_LIMIT");
     if (option != 0 || value.empty())
       return Status::ok();
-    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
-    if (error != std::errc() || end != value.data() + value.size() || option < kOff || option == 0)
+    if (!parseInteger(value, option) || option < kOff || option == 0)
       return Status::invalid("NSA_LOG_LIMIT", std::string(value), "must be -1 (no limit) or at least 1");
     return Status::ok();
   }

@@ -333,7 +333,7 @@ Status Planner::cacheMiss(const Search &search, const Decision &decision) {
   const std::vector<ChoiceSummary> stored = choices.choicesOf(search.request.problem.opName());
   const ChoiceSummary *nearest = findNearest(ladder, stored);
   info.rule = !nearest ? "there is no kernel for " + search.request.problem.opName()
-              : nearest->problem == ladder.problem && nearest->device == ladder.device
+              : nearest->problem == search.request.key && nearest->device == ladder.device
                   ? "the one that is there cannot serve"
                   : "nearest: " + differenceText(ladder, *nearest);
   info.message = "no stored kernel for '" + search.request.key + "' on '" + choiceDevice + "'; " + info.rule +

@@ -88,7 +88,9 @@ TEST(StoredKeys, KeepTheirText) {
     ASSERT_TRUE(request.spec.validate().isOk()) << request.spec.validate().toString();
     ASSERT_TRUE(request.maxima.validate(request.spec).isOk()) << request.maxima.validate(request.spec).toString();
     for (const Step &step : stepsOf(request.spec, request.maxima)) {
-      texts[std::string(operatorName(step.spec.op))].add(Problem::make(step.spec, step.maxima).key());
+      const Problem problem = Problem::make(step.spec, step.maxima);
+      texts[std::string(operatorName(step.spec.op))].add(problem.key());
+      ASSERT_EQ(Problem::parse(problem.key()), problem) << problem.key();
       if (hasVariants(step.spec.op) || step.spec.op == Operator::kSel)
         texts["family of " + std::string(operatorName(step.spec.op))].add(routeFamily(step.spec));
     }
