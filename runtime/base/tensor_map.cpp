@@ -17,14 +17,14 @@ bool takeStride(int64_t extent, int64_t elements, int64_t elementBytes, int64_t 
 
 bool mayHaveTensorMap(View view) { return view == View::kQ || view == View::kK || view == View::kV; }
 
-std::optional<TensorMapShape> tensorMapShape(const KernelCall &call, View view, const ElementTypes &types,
+std::optional<TensorMapShape> tensorMapShape(const KernelCall &call, View view, DType dtype,
                                              const ManifestParam &param) {
   const ViewSlots &slots = call[view];
   if (!slots.data || slots.rows < 1 || slots.table || !(slots.flags & kViewRowsAligned16))
     return std::nullopt;
   TensorMapShape shape;
   shape.data = slots.data;
-  shape.dtype = types.of(viewRule(view).role);
+  shape.dtype = dtype;
   shape.columns = param.columns;
   shape.heads = view == View::kQ ? call.grid.queryHeads : call.grid.kvHeads;
   shape.rows = slots.rows;

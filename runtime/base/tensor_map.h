@@ -29,7 +29,7 @@ bool mayHaveTensorMap(View view);
 // Returns nullopt where the copy engine cannot address the view: the view is absent, not aligned or has pages, its
 // extent in time is not known, or a stride or an extent is not positive or too large for a map (CUDA driver API,
 // cuTensorMapEncodeTiled).
-std::optional<TensorMapShape> tensorMapShape(const KernelCall &call, View view, const ElementTypes &types,
+std::optional<TensorMapShape> tensorMapShape(const KernelCall &call, View view, DType dtype,
                                              const ManifestParam &param);
 
 } // namespace nsa

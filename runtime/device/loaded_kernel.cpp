@@ -1,7 +1,8 @@
 #include "runtime/device/loaded_kernel.h"
 
+#include "runtime/base/text.h"
+
 #include <algorithm>
-#include <charconv>
 
 namespace nsa {
 
@@ -72,11 +73,6 @@ Status LoadedKernel::bindArguments() {
   if (static_cast<size_t>(parsed.slotCount()) > kMaxSlots)
     return Status::invalid("param", std::to_string(parsed.slotCount()) + " slots",
                            "a kernel takes at most " + std::to_string(kMaxSlots));
-  auto own = parsed.fixed.find("dtype");
-  Result<DType> found = parseDType(own == parsed.fixed.end() ? "" : own->second);
-  if (!found)
-    return found.status();
-  types.io = *found;
   for (const ManifestParam &param : parsed.params) {
     Argument argument;
     if (param.kind == ManifestParam::Kind::kView || param.kind == ManifestParam::Kind::kMap) {
@@ -101,10 +97,9 @@ Result<LoadedKernel::Argument> LoadedKernel::bindView(const ManifestParam &param
   if (argument.index < 0)
     return unknownParam(param, "no operator has such a tensor");
   const ViewRule &rule = viewRuleAt(argument.index);
-  const DType expected = types.of(rule.role);
-  if (param.rank != rule.rank || param.dtype != dtypeName(expected))
-    return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)) + " and rank " +
-                                   std::to_string(rule.rank));
+  if (param.rank != rule.rank)
+    return unknownParam(param, "must be of rank " + std::to_string(rule.rank));
+  NSA_ASSIGN_OR_RETURN(argument.dtype, bindType(param, rule.elements));
   argument.rank = param.rank;
   argument.isPaged = param.isPaged();
   return argument;
@@ -119,11 +114,35 @@ Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param)
     return unknownParam(param, "no operator has a tensor '" + param.view + "'");
   if (!mayHaveTensorMap(static_cast<View>(argument.index)))
     return unknownParam(param, "must be of rows of queries, keys or values (q, k or v), not of '" + param.view + "'");
-  const DType expected = types.of(viewRuleAt(argument.index).role);
-  if (param.dtype != dtypeName(expected))
-    return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)));
+  NSA_ASSIGN_OR_RETURN(argument.dtype, bindType(param, viewRuleAt(argument.index).elements));
   argument.map = &param;
   return argument;
+}
+
+// Which of the problem's types a view has, the plan says that binds a tensor.
+Result<DType> LoadedKernel::bindType(const ManifestParam &param, ViewElements elements) const {
+  std::string known;
+  const auto allow = [&](std::string_view name) {
+    known.append(known.empty() ? "" : " or ").append(name);
+    return param.dtype == name;
+  };
+  bool isAllowed = false;
+  if (elements != ViewElements::kOfTensor)
+    isAllowed = allow(dtypeName(elements == ViewElements::kIndex ? DType::kI32 : DType::kF32));
+  else
+    for (const ProblemField field : {ProblemField::kDType, ProblemField::kCacheDType, ProblemField::kGradDType})
+      if (const auto own = parsed.fixed.find(std::string(problemFieldName(field))); own != parsed.fixed.end())
+        isAllowed = allow(own->second) || isAllowed;
+  return isAllowed ? parseDType(param.dtype) : unknownParam(param, "must be of dtype " + known);
+}
+
+Status LoadedKernel::checkType(View view, DType dtype) const {
+  for (const Argument &argument : arguments)
+    if (argument.kind == ManifestParam::Kind::kView && argument.index == static_cast<int>(view) &&
+        argument.dtype != dtype)
+      return Status::invalid("param " + std::string(viewRule(view).name), std::string(dtypeName(argument.dtype)),
+                             "must be " + std::string(dtypeName(dtype)) + ", as the tensor that the plan binds");
+  return Status::ok();
 }
 
 Status LoadedKernel::bindGrid(int64_t multiprocessors) {
@@ -142,9 +161,7 @@ Status LoadedKernel::bindGrid(int64_t multiprocessors) {
         bound.constant = multiprocessors;
       } else if (fixed != parsed.fixed.end() || config != parsed.config.end()) {
         const std::string &text = fixed != parsed.fixed.end() ? fixed->second : config->second;
-        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bound.constant);
-        bool isNumber = error == std::errc() && end == text.data() + text.size();
-        if (!isNumber && !lookupEnumerator(text, bound.constant))
+        if (!parseInteger(text, bound.constant) && !lookupEnumerator(text, bound.constant))
           return Status::invalid("grid", formula.text(), "'" + name + "' is '" + text + "', which is no number");
       } else if (name == "op") {
         if (!lookupEnumerator(parsed.op, bound.constant))
@@ -215,7 +232,7 @@ Status LoadedKernel::fillArguments(const KernelCall &call, const void *statusWor
 
 Status LoadedKernel::fillMap(const KernelCall &call, const Argument &argument, uint64_t *slots) const {
   const std::optional<TensorMapShape> shape =
-      tensorMapShape(call, static_cast<View>(argument.index), types, *argument.map);
+      tensorMapShape(call, static_cast<View>(argument.index), argument.dtype, *argument.map);
   if (shape)
     return kernel->writeMap(*shape, slots);
   std::fill_n(slots, ManifestParam::kMapSlots, 0);

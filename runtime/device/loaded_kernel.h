@@ -40,6 +40,8 @@ public:
   size_t workspaceBytes() const { return kernel->workspaceBytes(); }
   const Manifest &manifest() const { return parsed; }
   const std::string &content() const { return contentId; }
+  // Returns an error if the kernel reads or writes the elements of a view as another type.
+  Status checkType(View view, DType dtype) const;
   // Returns the evidence of the manifest together with what the device reports about the loaded code
   // (Kernel::evidence), such as the number of registers.
   std::map<std::string, std::string> evidence() const;
@@ -50,6 +52,7 @@ private:
     int index = 0; // the number of the View (also a map's) or of the Scalar
     int rank = 0;
     bool isPaged = false;
+    DType dtype = DType::kI32;          // of a view or a map
     const ManifestParam *map = nullptr; // points into `parsed`
   };
   // What a name in the formula of a grid stands for: a compiled-in constant, or a member of GridSizes.
@@ -63,13 +66,13 @@ private:
   Status bindArguments();
   Result<Argument> bindView(const ManifestParam &param) const;
   Result<Argument> bindMap(const ManifestParam &param) const;
+  Result<DType> bindType(const ManifestParam &param, ViewElements elements) const;
   Status bindGrid(int64_t multiprocessors);
   Status fillMap(const KernelCall &call, const Argument &argument, uint64_t *slots) const;
 
   std::string contentId;
   Manifest parsed;
   std::unique_ptr<Kernel> kernel;
-  ElementTypes types; // io: the compiled-in dtype
   std::vector<Argument> arguments;
   std::vector<GridName> gridNames[3];
   int64_t gridLimits[3] = {};

@@ -241,7 +241,7 @@ Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Max
   Result<std::vector<PlanCore::Part>> parts = makeParts(*planner, planner->route(spec, maxima).steps(), options);
   if (!parts)
     return parts.status();
-  auto core = std::make_shared<const PlanCore>(std::move(*parts));
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(*parts)));
   for (const PlanCore::Part &part : core->parts)
     ownCounters.add(part.kernel->times);
   return core;
@@ -267,8 +267,10 @@ Status Engine::tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTu
     ownCounters.add(part.kernel->times);
     changed = true;
   }
-  if (changed)
-    plans.put(job.key, std::make_shared<const PlanCore>(std::move(parts)));
+  if (changed) {
+    NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(parts)));
+    plans.put(job.key, std::move(core));
+  }
   return firstFailure;
 }
 
@@ -331,7 +333,8 @@ Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima, double 
       reports.push_back(std::move(report));
     parts.push_back({step, std::move(*kernel)});
   }
-  const PlanCore *core = plans.put(PlanKey::make(spec, maxima), std::make_shared<const PlanCore>(std::move(parts)));
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> made, PlanCore::make(std::move(parts)));
+  const PlanCore *core = plans.put(PlanKey::make(spec, maxima), std::move(made));
   keep(spec, maxima, ErrorCode::kOk); // later plans of it come from memory
   for (const PlanCore::Part &part : core->parts)
     ownCounters.add(part.kernel->times);

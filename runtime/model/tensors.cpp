@@ -26,7 +26,7 @@ constexpr std::string_view kAxisSources[] = {
 };
 
 constexpr ViewRule kViewRules[] = {
-#define NSA_VIEW(view, name, rank, role) {name, rank, TensorRole::role},
+#define NSA_VIEW(view, name, rank, elements) {name, rank, ViewElements::elements},
 #include "runtime/model/kernel_arguments.def"
 };
 

@@ -14,7 +14,7 @@ namespace nsa {
 // runtime/base/problem.h).
 enum class TensorRole : uint8_t {
   kIo,         // queries, new keys and values, gates, weights, outputs
-  kKeyValue,   // keys and values that a cache holds, or that attention reads in the place of a cache
+  kKeyValue,   // keys and values that a cache holds
   kScale,      // factors of keys and values that are stored in fewer bits
   kGradient,   // gradients of tensors of the role kIo
   kIndex,      // lengths, lists of blocks, counters
@@ -71,10 +71,18 @@ enum class View : int {
 #include "runtime/model/kernel_arguments.def"
 };
 
+// What the elements of a view are. Kernels of the same operator may get the same view from tensors of several roles:
+// the keys that attention reads are the caller's in one plan, and a cache's in another one.
+enum class ViewElements : uint8_t {
+  kOfTensor,   // as the role of the tensor or buffer says that a plan binds
+  kIndex,      // int32
+  kStatistics, // fp32
+};
+
 struct ViewRule {
   std::string_view name;
   int rank; // number of coordinates
-  TensorRole role;
+  ViewElements elements;
 };
 const ViewRule &viewRule(View view);
 

@@ -446,6 +446,8 @@ constexpr GraphBuffer kShareBuffers[] = {
 };
 constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers};
 
+constexpr const Graph *kGraphs[] = {&kSingle, &kSelect, &kNsa, &kDecode, &kDecodeOfFew};
+
 // Each binding names a buffer of its graph, each buffer has a maker, and nodes that run in chunks are the last ones.
 constexpr bool isConsistent(const Graph &graph) {
   bool isChunked = false;
@@ -461,8 +463,7 @@ constexpr bool isConsistent(const Graph &graph) {
     return std::ranges::count(graph.nodes, buffer.maker, &GraphNode::role) == 1;
   });
 }
-static_assert(isConsistent(kSingle) && isConsistent(kSelect) && isConsistent(kNsa) && isConsistent(kDecode) &&
-              isConsistent(kDecodeOfFew));
+static_assert(std::ranges::all_of(kGraphs, [](const Graph *graph) { return isConsistent(*graph); }));
 
 } // namespace
 
@@ -470,6 +471,16 @@ std::string_view roleName(Role role, Operator op) {
   constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp", "scores", "rank",
                                          "select",    "ascend", "sel",      "win", "combine"};
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
+}
+
+std::optional<TensorRole> roleOf(const Binding &binding) {
+  if (binding.tensor != kNoTensor)
+    return tensorRule(binding.tensor).role;
+  for (const Graph *graph : kGraphs)
+    if (const auto found = std::ranges::find(graph->buffers, binding.buffer, &GraphBuffer::buffer);
+        found != graph->buffers.end())
+      return found->role;
+  return std::nullopt;
 }
 
 const Graph &graphOf(const Spec &spec, const Maxima &maxima) {

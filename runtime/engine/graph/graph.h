@@ -115,6 +115,9 @@ struct Binding {
   TensorName sameAbsent = kNoTensor; // absent where this tensor has the same data
 };
 
+// Returns the role of what an argument is bound to, or nullopt for an argument that is absent from a plan.
+std::optional<TensorRole> roleOf(const Binding &binding);
+
 struct GraphNode {
   // When a call launches the kernel.
   enum class Launch : uint8_t {

@@ -69,6 +69,8 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes
     if (!node.isIn(spec, maxima))
       continue;
     Step step{node.role, spec, maxima, &node, static_cast<uint8_t>(node.shortcut & routes)};
+    if (!definitionOf(spec.op).hasCache)
+      step.spec.cacheDtype.reset();
     step.spec.op = (step.route ? node.shortcutOp : node.op).value_or(spec.op);
     if (node.change)
       node.change(step.spec, spec);
@@ -83,6 +85,13 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes
     steps.push_back(std::move(step));
   }
   return steps;
+}
+
+Status checkTypes(const Step &step, const LoadedKernel &kernel) {
+  for (const Binding &binding : step.arguments)
+    if (const std::optional<TensorRole> role = roleOf(binding))
+      NSA_RETURN_IF_ERROR(kernel.checkType(binding.view, step.spec.types().of(*role)));
+  return Status::ok();
 }
 
 KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table) {

@@ -37,6 +37,10 @@ uint8_t routesOf(const Spec &spec, const Maxima &maxima);
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima);
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes);
 
+// Returns an error if the kernel of a step takes an argument as another type than the role of the argument's tensor or
+// buffer says.
+Status checkTypes(const Step &step, const LoadedKernel &kernel);
+
 // Returns the kernel arguments for an operator that is a single kernel. `table` is the table of sequence lengths that
 // the kernel `sequences` writes. `table` is absent in the dense layout.
 KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table);

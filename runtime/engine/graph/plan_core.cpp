@@ -9,14 +9,19 @@ std::string_view planSourceName(PlanSource source) {
   return kNames[static_cast<int>(source)];
 }
 
-PlanCore::PlanCore(std::vector<Part> given) : parts(std::move(given)) {
+Result<std::shared_ptr<const PlanCore>> PlanCore::make(std::vector<Part> parts) {
+  auto core = std::make_shared<PlanCore>();
   for (const Part &part : parts) {
-    kernels[static_cast<size_t>(part.step.role)] = part.kernel->kernel.get();
-    launches.push_back({part.kernel->kernel.get(), part.step.node, part.step.arguments});
-    source = std::max(source, part.kernel->source);
-    keySplits = std::max(keySplits, part.step.spec.keySplits);
-    routes |= part.step.route;
+    const LoadedKernel &kernel = *part.kernel->kernel;
+    NSA_RETURN_IF_ERROR(checkTypes(part.step, kernel));
+    core->kernels[static_cast<size_t>(part.step.role)] = &kernel;
+    core->launches.push_back({&kernel, part.step.node, part.step.arguments});
+    core->source = std::max(core->source, part.kernel->source);
+    core->keySplits = std::max(core->keySplits, part.step.spec.keySplits);
+    core->routes |= part.step.route;
   }
+  core->parts = std::move(parts);
+  return std::shared_ptr<const PlanCore>(std::move(core));
 }
 
 Status PlanCore::checkGrids(const Spec &spec, const Maxima &maxima) const {

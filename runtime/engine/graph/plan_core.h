@@ -48,7 +48,8 @@ struct PlanCore {
     std::shared_ptr<const KernelCore> kernel;
   };
   PlanCore() = default;
-  explicit PlanCore(std::vector<Part> parts);
+  // Returns an error if a kernel takes a tensor as another type than the spec says (checkTypes).
+  static Result<std::shared_ptr<const PlanCore>> make(std::vector<Part> parts);
 
   std::vector<Part> parts;
   RoleKernels kernels = {};

@@ -180,7 +180,7 @@ Status DecodeTrial::add(TensorName name, int64_t time) {
       DeviceBuffer buffer,
       DeviceBuffer::allocate(device, static_cast<size_t>(elements * dtypeBytes(tensor.dtype)), drawSkipped(draw)));
   void *data = buffer.data();
-  memory.push_back({name, elements, std::move(buffer)});
+  memory.push_back({name, tensor.dtype, elements, std::move(buffer)});
   if (name == T::kOut || name == T::kBlockList || name == T::kReads) {
     using enum TuningResult::Kind;
     const int64_t checked = elements / time * checkedTokens;
@@ -200,7 +200,7 @@ Status DecodeTrial::restore() {
     if (lead != Lead::kCache && lead != Lead::kCacheBlocks && lead != Lead::kRing)
       continue;
     std::mt19937_64 own(seed + static_cast<uint64_t>(piece.name));
-    NSA_RETURN_IF_ERROR(fillDrawn(device, piece.buffer.data(), spec.dtype, piece.elements, 0, own));
+    NSA_RETURN_IF_ERROR(fillDrawn(device, piece.buffer.data(), piece.dtype, piece.elements, 0, own));
   }
   return Status::ok();
 }

@@ -68,6 +68,7 @@ private:
   std::mt19937_64 draw;
   struct Memory {
     TensorName name;
+    DType dtype;
     int64_t elements;
     DeviceBuffer buffer;
   };

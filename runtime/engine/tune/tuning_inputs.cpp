@@ -212,12 +212,12 @@ ViewSlots TuningInputs::viewOf(const Operand &operand, void *data, const Lengths
   const size_t rank = rule.contiguous && extents.size() == 1 ? next : static_cast<size_t>(viewRule(operand.view).rank);
   for (size_t axis = 0; next < rank; ++axis)
     strides[next++] = row /= extents[axis];
-  return ViewSlots::make(data, spec.types().of(viewRule(operand.view).role), strides, times);
+  return ViewSlots::make(data, spec.types().of(rule.role), strides, times);
 }
 
 Status TuningInputs::fill(const Operand &operand) {
   const TensorRule &rule = tensorRule(operand.name);
-  const DType dtype = spec.types().of(viewRule(operand.view).role);
+  const DType dtype = spec.types().of(rule.role);
   const std::vector<int64_t> extents = extentsOf(rule, spec);
   const int64_t row = elementsOfRow(extents);
   const int64_t checkedElements = rowsOf(rule.lead, checkedLengths) * row;

@@ -89,6 +89,21 @@ TEST_F(LoadedKernelTest, MapsAreOfRowsOfQueriesKeysAndValues) {
   EXPECT_NE(errorOf("param map m nothing bf16 64 1 16").find("no operator has a tensor 'nothing'"), std::string::npos);
 }
 
+TEST_F(LoadedKernelTest, AViewHasATypeOfTheProblemAndTheOneThatIsBound) {
+  EXPECT_NE(launch("param view k fp32 3\n").toString().find("param k = view: must be of dtype bf16"),
+            std::string::npos);
+  EXPECT_NE(launch("param view lse bf16 3\n").toString().find("must be of dtype fp32"), std::string::npos);
+  EXPECT_NE(launch("param view k bf16 2\n").toString().find("must be of rank 3"), std::string::npos);
+  const KernelText text = {.params = "param view out bf16 3\nparam view k bf16 3\n", .grid = "batch ; 1 ; 1"};
+  const Result<std::shared_ptr<const LoadedKernel>> kernel =
+      LoadedKernel::load(*device, "", *Manifest::parse(manifestOf(text, {})), copyingCode(10));
+  ASSERT_TRUE(kernel) << kernel.status().toString();
+  EXPECT_TRUE((*kernel)->checkType(View::kK, DType::kBf16).isOk());
+  EXPECT_TRUE((*kernel)->checkType(View::kLse, DType::kF32).isOk()) << "the kernel does not take it";
+  EXPECT_EQ((*kernel)->checkType(View::kK, DType::kFp8E4M3).toString(),
+            "invalid argument: param k = bf16: must be fp8_e4m3, as the tensor that the plan binds");
+}
+
 TEST_F(LoadedKernelTest, PagesBringTheirTable) {
   call[View::kK] = {received.data(), {4096, 64, 8}, kViewRowsAligned16, table + 1, -3};
   setScalar(call.scalars, Scalar::kWindow, 512);

@@ -98,6 +98,65 @@ TEST(Pipeline, SingleOperatorsAreOneKernelAndTheirLengths) {
 }
 
 // The kernels' scratch is theirs; without kernels the layout is the formula of docs/operators.md.
+// The role of an argument, of the step of this role.
+std::optional<TensorRole> roleOfArgument(const std::vector<Step> &steps, Role role, View view) {
+  std::optional<TensorRole> found;
+  for (const Step &step : steps)
+    for (const Binding &binding : step.arguments)
+      if (step.role == role && binding.view == view)
+        found = roleOf(binding);
+  return found;
+}
+
+TEST(Pipeline, EveryArgumentHasTheRoleOfWhatItIsBoundTo) {
+  for (const OperatorDef &def : publicOperators())
+    for (const int64_t queries : {1, 4096})
+      for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+        Spec spec = nsa128();
+        spec.op = def.op;
+        spec.layout = layout;
+        for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 65536}))
+          for (const Binding &binding : step.arguments) {
+            const std::string name = std::string(def.name) + " " + std::string(viewRule(binding.view).name);
+            const std::optional<TensorRole> role = roleOf(binding);
+            ASSERT_EQ(role.has_value(), binding.tensor != Binding::kNoTensor || binding.buffer != Buffer::kNone)
+                << name;
+            if (!role)
+              continue;
+            const ViewElements elements = viewRule(binding.view).elements;
+            EXPECT_EQ(*role == TensorRole::kIndex, elements == ViewElements::kIndex) << name;
+            EXPECT_EQ(*role == TensorRole::kStatistics, elements == ViewElements::kStatistics) << name;
+            if (binding.buffer != Buffer::kNone)
+              EXPECT_EQ(roleOf({.view = binding.view, .buffer = binding.buffer}), role) << name;
+          }
+      }
+}
+
+// The kernels of a cache read and write its type, and those that turn the caller's tokens into rows of a cache the
+// caller's.
+TEST(Pipeline, ACacheMayHaveATypeOfItsOwn) {
+  Spec spec = nsa128();
+  spec.op = Operator::kDecode;
+  spec.cacheDtype = DType::kFp8E4M3;
+  for (const int64_t queries : {1, 4096}) {
+    const Maxima maxima{.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 65536};
+    const std::vector<Step> steps = stepsOf(spec, maxima);
+    for (const Role attending : {Role::kCmp, Role::kSel}) {
+      EXPECT_EQ(roleOfArgument(steps, attending, View::kK), TensorRole::kKeyValue);
+      EXPECT_EQ(roleOfArgument(steps, attending, View::kQ), TensorRole::kIo);
+    }
+    EXPECT_EQ(roleOfArgument(steps, Role::kCompress, View::kK), TensorRole::kIo);
+    EXPECT_EQ(roleOfArgument(steps, Role::kCompress, View::kKComp), TensorRole::kKeyValue);
+    EXPECT_EQ(roleOfArgument(steps, Role::kAppend, View::kKSel), TensorRole::kIo);
+    EXPECT_EQ(roleOfArgument(steps, Role::kAppend, View::kKSelCache), TensorRole::kKeyValue);
+    for (const Step &step : steps)
+      EXPECT_EQ(step.spec.types().of(TensorRole::kKeyValue), DType::kFp8E4M3);
+  }
+  spec.op = Operator::kNsa; // has no cache
+  for (const Step &step : stepsOf(spec, lengths(4096)))
+    EXPECT_EQ(step.spec.types().of(TensorRole::kKeyValue), DType::kBf16);
+}
+
 TEST(Pipeline, TheWorkspaceIsBoundedByChunks) {
   const Spec spec = nsa128();
   // Any kernel that is there has its tensors; none has scratch on a GPU.
