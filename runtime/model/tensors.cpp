@@ -10,8 +10,8 @@ namespace {
 using enum Axis;
 
 constexpr TensorRule kTensorRules[] = {
-#define NSA_TENSOR(name, apiName, text, number, role, lead, last, ...)                                                 \
-  {text, TensorRole::role, Lead::lead, LastDimension::last, {__VA_ARGS__}},
+#define NSA_TENSOR(name, apiName, text, number, role, part, lead, last, ...)                                           \
+  {text, TensorRole::role, TensorPart::part, Lead::lead, LastDimension::last, {__VA_ARGS__}},
 #include "runtime/model/tensors.def"
 };
 constexpr int kNumbers[] = {

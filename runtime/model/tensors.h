@@ -21,6 +21,19 @@ enum class TensorRole : uint8_t {
   kStatistics, // fp32 beside the io type: log-sum-exps, scores, cosines, and results that are not complete
 };
 
+// The part of a spec that has a tensor (`takes` in runtime/base/signature.h). A spec lacks the tensors of a branch that
+// is off, and the weights of another kind of compression.
+enum class TensorPart : uint8_t {
+  kWhole,
+  kImportance, // the scores of blocks: the branch cmp or sel
+  kCmp,
+  kSel,
+  kWin,
+  kPhiNotMean, // phi has weights
+  kPhiLinear,
+  kPhiMlp,
+};
+
 // Says what the first dimensions of a tensor count, for example queries, keys or compressed blocks. The first
 // dimensions of a tensor with the Lead kQueries, kKeys or kBlocks are [batch, time] in the dense layout and [total] in
 // the packed layout. Tensors with the Lead kCache or kCacheBlocks begin with [batch, rows of a sequence] in a cache
@@ -49,14 +62,15 @@ enum class LastDimension : uint8_t { kStrided, kContiguous };
 struct TensorRule {
   std::string_view name; // "q", "k_win", "cu_seqlens_q", ...
   TensorRole role;
+  TensorPart part;
   Lead lead;
   bool contiguous; // the last dimension
   uint8_t axisCount = 0;
   std::array<Axis, 3> axes = {};
 
-  constexpr TensorRule(std::string_view name, TensorRole role, Lead lead, LastDimension last,
+  constexpr TensorRule(std::string_view name, TensorRole role, TensorPart part, Lead lead, LastDimension last,
                        std::initializer_list<Axis> later)
-      : name(name), role(role), lead(lead), contiguous(last == LastDimension::kContiguous) {
+      : name(name), role(role), part(part), lead(lead), contiguous(last == LastDimension::kContiguous) {
     for (const Axis axis : later)
       axes[axisCount++] = axis;
   }
