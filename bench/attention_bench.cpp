@@ -55,11 +55,9 @@ public:
       return Status::invalid("--heads, --ops, --tokens", "", "leave no shape of this device");
     for (const BenchCase &benchCase : cases)
       for (const std::string &name : flags.dtypes) {
-        Result<DType> dtype = parseDType(name);
-        if (!dtype)
-          return dtype.status();
+        NSA_ASSIGN_OR_RETURN(DType dtype, parseDType(name));
         BenchCase typed = benchCase;
-        typed.spec.dtype = *dtype;
+        typed.spec.dtype = dtype;
         NSA_RETURN_IF_ERROR(measureCase(typed));
       }
     std::printf("%.0f s in all, of which the tuner took %.0f\n", secondsSince(start), tuneSeconds);
@@ -78,10 +76,8 @@ private:
   Status open() {
     tools::EngineSettings settings = flags.engineSettings(NSA_MISS_DEFAULT);
     settings.tuneBudgetSeconds = flags.tuneBudget;
-    Result<BenchDevice> opened = BenchDevice::open(std::move(settings));
-    if (!opened)
-      return opened.status();
-    device.emplace(std::move(*opened));
+    NSA_ASSIGN_OR_RETURN(BenchDevice opened, BenchDevice::open(std::move(settings)));
+    device.emplace(std::move(opened));
     Result<nlohmann::json> machine = device->facts();
     if (!machine)
       return machine.status();
@@ -101,10 +97,8 @@ private:
     if (peers)
       facts["peers"] = peers->versions();
     const std::string name = flags.heads.size() == 1 ? "attention_" + flags.heads.front() : "attention";
-    Result<BenchReport> created = BenchReport::create(flags.results, name, facts);
-    if (!created)
-      return created.status();
-    report.emplace(std::move(*created));
+    NSA_ASSIGN_OR_RETURN(BenchReport created, BenchReport::create(flags.results, name, facts));
+    report.emplace(std::move(created));
     return Status::ok();
   }
 
@@ -143,23 +137,19 @@ private:
   Status measureCase(const BenchCase &benchCase) {
     const tools::OperatorInputs inputs =
         tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
-    Result<tools::DeviceOperator> job =
-        tools::DeviceOperator::upload(device->accelerator(), inputs, {TensorName::kLse});
-    if (!job)
-      return job.status();
-    const Arena arena{device->accelerator(), inputs, *job, device->flush()};
+    NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job,
+                         tools::DeviceOperator::upload(device->accelerator(), inputs, {TensorName::kLse}));
+    const Arena arena{device->accelerator(), inputs, job, device->flush()};
 
-    Result<std::vector<std::unique_ptr<PlanContender>>> made = device->contenders(arena, !flags.noTune);
-    if (!made)
-      return made.status();
+    NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> made, device->contenders(arena, !flags.noTune));
     std::vector<std::unique_ptr<Contender>> contenders;
     auto add = [&](Result<std::unique_ptr<PlanContender>> plan) -> Status {
       if (plan)
         contenders.push_back(std::move(*plan));
       return plan.status();
     };
-    const bool byHand = made->front()->templateOf(operatorName(benchCase.spec.op)) != kTiledTemplate;
-    for (std::unique_ptr<PlanContender> &contender : *made) {
+    const bool byHand = made.front()->templateOf(operatorName(benchCase.spec.op)) != kTiledTemplate;
+    for (std::unique_ptr<PlanContender> &contender : made) {
       tuneSeconds += contender->tuneSeconds();
       NSA_RETURN_IF_ERROR(add(std::move(contender)));
     }

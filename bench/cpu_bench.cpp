@@ -49,15 +49,11 @@ Result<Lane> openLane(const Flags &flags, int threads, const Arena &arena) {
     tools::EngineSettings settings = flags.engineSettings(tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT);
     settings.tuneBudgetSeconds = flags.tuneBudget;
     settings.cpuThreads = threads;
-    Result<tools::EngineHandle> engine = tools::createEngine(settings);
-    if (!engine)
-      return engine.status();
-    Result<std::unique_ptr<PlanContender>> plan =
-        PlanContender::make(tuned ? "tuned" : "default", engine->get(), arena);
-    if (!plan)
-      return plan.status();
-    lane.engines[tuned] = std::move(*engine);
-    lane.contenders.push_back(std::move(*plan));
+    NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
+    NSA_ASSIGN_OR_RETURN(std::unique_ptr<PlanContender> plan,
+                         PlanContender::make(tuned ? "tuned" : "default", engine.get(), arena));
+    lane.engines[tuned] = std::move(engine);
+    lane.contenders.push_back(std::move(plan));
   }
   return lane;
 }
@@ -66,17 +62,14 @@ Status measureCase(const Flags &flags, const BenchCase &benchCase, tools::Accele
                    BenchReport &report) {
   const tools::OperatorInputs inputs =
       tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
-  Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(accelerator, inputs, {TensorName::kLse});
-  if (!job)
-    return job.status();
+  NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job,
+                       tools::DeviceOperator::upload(accelerator, inputs, {TensorName::kLse}));
   tools::Buffer noFlush;
-  const Arena arena{accelerator, inputs, *job, noFlush};
+  const Arena arena{accelerator, inputs, job, noFlush};
   std::vector<Lane> lanes;
   for (const int threads : std::set<int>{1, static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))}) {
-    Result<Lane> lane = openLane(flags, threads, arena);
-    if (!lane)
-      return lane.status();
-    lanes.push_back(std::move(*lane));
+    NSA_ASSIGN_OR_RETURN(Lane lane, openLane(flags, threads, arena));
+    lanes.push_back(std::move(lane));
   }
   std::vector<Contender *> everybody;
   for (const Lane &lane : lanes)
@@ -124,36 +117,31 @@ Status measureCase(const Flags &flags, const BenchCase &benchCase, tools::Accele
 }
 
 Status run(const Flags &flags) {
-  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(flags.device);
-  if (!accelerator)
-    return accelerator.status();
-  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT));
-  if (!engine)
-    return engine.status();
-  Result<nlohmann::json> machine = machineFacts(engine->get());
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Accelerator> accelerator, tools::Accelerator::open(flags.device));
+  NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT)));
+  Result<nlohmann::json> machine = machineFacts(engine.get());
   if (!machine)
     return machine.status();
-  Result<nlohmann::json> description = tools::describeEngine(engine->get());
+  Result<nlohmann::json> description = tools::describeEngine(engine.get());
   if (!description)
     return description.status();
   const std::string compilerPath = (*description)["compiler"].value("path", "");
-  Result<BenchReport> report = BenchReport::create(
-      flags.results, "cpu", {{"machine", *machine}, {"vector_bits", measureFmaPeak(1, 1).vectorBits}},
-      {{"what", "what"},
-       {"operator", "op"},
-       {"part", "part"},
-       {"tokens", "tokens"},
-       {"threads", "threads"},
-       {"GFLOP/s", "gflops"},
-       {"% of the peak", "percent_of_peak"},
-       {"GB/s", "gigabytes_per_second"},
-       {"% of stream", "percent_of_stream"},
-       {"times one thread", "times_one_thread"},
-       {"median ms", "median_ms"},
-       {"CPU ms", "cpu_ms"},
-       {"config", "config"}});
-  if (!report)
-    return report.status();
+  NSA_ASSIGN_OR_RETURN(BenchReport report,
+                       BenchReport::create(flags.results, "cpu",
+                                           {{"machine", *machine}, {"vector_bits", measureFmaPeak(1, 1).vectorBits}},
+                                           {{"what", "what"},
+                                            {"operator", "op"},
+                                            {"part", "part"},
+                                            {"tokens", "tokens"},
+                                            {"threads", "threads"},
+                                            {"GFLOP/s", "gflops"},
+                                            {"% of the peak", "percent_of_peak"},
+                                            {"GB/s", "gigabytes_per_second"},
+                                            {"% of stream", "percent_of_stream"},
+                                            {"times one thread", "times_one_thread"},
+                                            {"median ms", "median_ms"},
+                                            {"CPU ms", "cpu_ms"},
+                                            {"config", "config"}}));
 
   BenchCase benchCase;
   benchCase.name = "cpu128";
@@ -168,18 +156,18 @@ Status run(const Flags &flags) {
     if (!flags.wants(def.op) || def.isWhole)
       continue;
     benchCase.spec.op = def.op;
-    NSA_RETURN_IF_ERROR(measureCase(flags, benchCase, **accelerator, *report));
+    NSA_RETURN_IF_ERROR(measureCase(flags, benchCase, *accelerator, report));
     Result<CompileTime> compile = measureCompileTime(compilerPath, benchCase.spec, 5);
     if (!compile)
       return compile.status();
     std::printf("compile  %.1f ms, %.1f ms of CPU time; the first with opening the library %.1f ms\n", compile->wallMs,
                 compile->cpuMs, compile->openMs);
-    NSA_RETURN_IF_ERROR(report->add({{"what", "compile"},
-                                     {"op", def.name},
-                                     {"median_ms", compile->wallMs},
-                                     {"cpu_ms", compile->cpuMs},
-                                     {"template", compile->templateName},
-                                     {"config", compile->config}}));
+    NSA_RETURN_IF_ERROR(report.add({{"what", "compile"},
+                                    {"op", def.name},
+                                    {"median_ms", compile->wallMs},
+                                    {"cpu_ms", compile->cpuMs},
+                                    {"template", compile->templateName},
+                                    {"config", compile->config}}));
   }
   if (std::ranges::any_of(publicOperators(),
                           [&](const OperatorDef &def) { return def.isForward() && flags.wants(def.op); }))
@@ -187,8 +175,8 @@ Status run(const Flags &flags) {
       for (const bool tuned : {false, true}) {
         if (tuned && (flags.quick || flags.noTune))
           continue;
-        NSA_RETURN_IF_ERROR(measureForwardParts(flags, {length, flags.forwardSamples, tuned, flags.tuneBudget},
-                                                **accelerator, *report));
+        NSA_RETURN_IF_ERROR(
+            measureForwardParts(flags, {length, flags.forwardSamples, tuned, flags.tuneBudget}, *accelerator, report));
       }
   return Status::ok();
 }

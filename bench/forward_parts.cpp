@@ -57,39 +57,32 @@ Status measureForwardParts(const CommonFlags &flags, const ForwardParts &choice,
   const BenchCase benchCase = caseOf(flags, choice.tokens);
   const tools::OperatorInputs inputs =
       tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
-  Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(
-      accelerator, inputs, {TensorName::kBlockList, TensorName::kKComp, TensorName::kVComp});
-  if (!job)
-    return job.status();
+  NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job,
+                       tools::DeviceOperator::upload(accelerator, inputs,
+                                                     {TensorName::kBlockList, TensorName::kKComp, TensorName::kVComp}));
   tools::Buffer noFlush;
-  const Arena arena{accelerator, inputs, *job, noFlush};
+  const Arena arena{accelerator, inputs, job, noFlush};
   // What an earlier run stored must not be measured.
   tools::EngineSettings settings = flags.engineSettings(choice.tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT);
   settings.tuneBudgetSeconds = choice.tuneBudget;
   settings.cpuThreads = 1;
-  Result<tools::EngineHandle> engine = tools::createEngine(settings);
-  if (!engine)
-    return engine.status();
-  Result<std::unique_ptr<PlanContender>> plan =
-      PlanContender::make(choice.tuned ? "tuned" : "default", engine->get(), arena);
-  if (!plan)
-    return plan.status();
+  NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<PlanContender> plan,
+                       PlanContender::make(choice.tuned ? "tuned" : "default", engine.get(), arena));
 
   PeakContender peak(1);
   StreamContender stream;
   std::vector<Times> times;
-  for (const Result<Times> &one : measureInTurns({&peak, &stream, plan->get()}, choice.samples)) {
+  for (const Result<Times> &one : measureInTurns({&peak, &stream, plan.get()}, choice.samples)) {
     if (!one)
       return one.status();
     times.push_back(*one);
   }
-  Result<nlohmann::ordered_json> parts = (*plan)->parts(choice.samples);
-  if (!parts)
-    return parts.status();
+  NSA_ASSIGN_OR_RETURN(nlohmann::ordered_json parts, plan->parts(choice.samples));
 
   const Roofs roofs{peak.gflops(times[0].medianMs), stream.gigabytesPerSecond(times[1].medianMs)};
   nlohmann::ordered_json common;
-  common["what"] = (*plan)->name();
+  common["what"] = plan->name();
   common["threads"] = 1;
   common.update(caseFields(benchCase));
   common["window"] = benchCase.spec.window;
@@ -112,20 +105,20 @@ Status measureForwardParts(const CommonFlags &flags, const ForwardParts &choice,
   whole["slowest_ms"] = own.slowestMs;
   whole["percent_of_peak_by_cpu_time"] =
       100 * tools::usefulFlops(inputs) * 1e-6 / own.cpuMs / peak.gflops(times[0].cpuMs);
-  whole.update((*plan)->facts());
+  whole.update(plan->facts());
   print(whole);
   NSA_RETURN_IF_ERROR(report.add(std::move(whole)));
   for (const tools::PartWork &work : tools::workByPart(inputs)) {
     const std::string name(work.name);
-    const auto found = parts->find("ms_" + name);
-    if (found == parts->end())
+    const auto found = parts.find("ms_" + name);
+    if (found == parts.end())
       return Status::error(ErrorCode::kInternal, "a timed run did not tell the part " + name);
     nlohmann::ordered_json row = common;
     row["part"] = name;
     addRates(row, work.flops, work.bytes, found->get<double>(), roofs);
     // Where lists are the whole past, dense attention serves the branch.
-    const std::string config = (*plan)->configOf(operatorName(work.part));
-    row["config"] = config.empty() ? "dense " + (*plan)->configOf("dense") : config;
+    const std::string config = plan->configOf(operatorName(work.part));
+    row["config"] = config.empty() ? "dense " + plan->configOf("dense") : config;
     print(row);
     NSA_RETURN_IF_ERROR(report.add(std::move(row)));
   }

@@ -43,16 +43,14 @@ public:
 
 private:
   Status add(int64_t size) {
-    Result<SizeTimes> times = measure(size);
-    if (!times)
-      return times.status();
-    if (!isTime(times->usualMs) || !isTime(times->otherMs))
+    NSA_ASSIGN_OR_RETURN(SizeTimes times, measure(size));
+    if (!isTime(times.usualMs) || !isTime(times.otherMs))
       return Status::error(ErrorCode::kDeviceError, "size " + std::to_string(size) + " took " +
-                                                        std::to_string(times->usualMs) + " and " +
-                                                        std::to_string(times->otherMs) + " ms");
-    times->size = size;
+                                                        std::to_string(times.usualMs) + " and " +
+                                                        std::to_string(times.otherMs) + " ms");
+    times.size = size;
     auto place = std::ranges::lower_bound(report.times, size, {}, &SizeTimes::size);
-    report.times.insert(place, *times);
+    report.times.insert(place, times);
     return Status::ok();
   }
 

@@ -49,11 +49,9 @@ public:
 
   Result<TuneReport> run() {
     order();
-    Result<std::vector<size_t>> ready = compiled();
-    if (!ready)
-      return ready.status();
+    NSA_ASSIGN_OR_RETURN(std::vector<size_t> ready, compiled());
     const double compiledAt = callbacks.now();
-    std::vector<size_t> alive = checked(*ready);
+    std::vector<size_t> alive = checked(ready);
     const double checkedAt = callbacks.now();
     if (alive.empty())
       return noneLeft();

@@ -21,9 +21,7 @@ using Json = nlohmann::ordered_json;
 
 // The compiler's best guess that compiles and that an engine would take, as the engine makes it.
 Result<CompiledKernel> compileDefault(const CompilerLibrary &compiler, const Problem &problem, CompileRequest request) {
-  Result<std::vector<Candidate>> candidates = compiler.list(request);
-  if (!candidates)
-    return candidates.status();
+  NSA_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, compiler.list(request));
   std::optional<CompiledKernel> made;
   DefaultKernelCallbacks callbacks;
   callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
@@ -31,7 +29,7 @@ Result<CompiledKernel> compileDefault(const CompilerLibrary &compiler, const Pro
     made = std::move(kernel);
     return Status::ok();
   };
-  NSA_RETURN_IF_ERROR(makeDefaultKernel(compiler, std::move(request), *candidates, callbacks));
+  NSA_RETURN_IF_ERROR(makeDefaultKernel(compiler, std::move(request), candidates, callbacks));
   return std::move(*made);
 }
 
@@ -41,10 +39,7 @@ public:
       : workloads(workloads), engine(engine), options(options) {}
 
   Result<Json> run() {
-    Result<std::vector<TuneJob>> expanded = expand(workloads);
-    if (!expanded)
-      return expanded.status();
-    jobs = std::move(*expanded);
+    NSA_ASSIGN_OR_RETURN(jobs, expand(workloads));
     NSA_RETURN_IF_ERROR(open());
     for (const std::string &target : options.targets)
       NSA_RETURN_IF_ERROR(addFamilies(target));
@@ -82,30 +77,20 @@ private:
 };
 
 Status Compilation::open() {
-  Result<std::shared_ptr<const CompilerLibrary>> opened = CompilerLibrary::open(engine.compilerPath);
-  if (!opened)
-    return opened.status();
-  compiler = *opened;
+  NSA_ASSIGN_OR_RETURN(compiler, CompilerLibrary::open(engine.compilerPath));
   // Kernels that are made here are of use only when they are stored.
   std::string warning;
-  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = engine.cachePath}, warning);
-  if (!store)
-    return store.status();
-  if (!warning.empty())
-    return Status::error(ErrorCode::kIoError, warning);
-  kernelStore = std::move(*store);
-  return Status::ok();
+  NSA_ASSIGN_OR_RETURN(kernelStore, KernelStore::open({.path = engine.cachePath}, warning));
+  return warning.empty() ? Status::ok() : Status::error(ErrorCode::kIoError, warning);
 }
 
 Status Compilation::addFamilies(const std::string &target) {
-  Result<std::string> device = targetDevice(target, engine.templateDir, engine.cpuFeatures);
-  if (!device)
-    return device.status();
+  NSA_ASSIGN_OR_RETURN(std::string device, targetDevice(target, engine.templateDir, engine.cpuFeatures));
   std::map<std::string, size_t> known;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const auto [found, isNew] = known.emplace(jobs[i].family, families.size());
     if (isNew)
-      families.push_back({target, *device, {}});
+      families.push_back({target, device, {}});
     families[found->second].jobs.push_back(i);
   }
   return Status::ok();

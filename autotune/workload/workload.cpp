@@ -83,13 +83,11 @@ Result<Spec> readSpec(JsonFields &head, const std::string &path) {
 
 Status readHeads(JsonFields &fields, Workload &workload) {
   const std::string rule = R"(must be a list of {"name": ..., "config": {...}})";
-  Result<const nlohmann::json *> list = fields.need("heads", rule);
-  if (!list)
-    return list.status();
-  if (!(*list)->is_array() || (*list)->empty())
-    return fields.invalid("heads", **list, rule);
-  for (size_t i = 0; i < (*list)->size(); ++i) {
-    const nlohmann::json &element = (**list)[i];
+  NSA_ASSIGN_OR_RETURN(const nlohmann::json *list, fields.need("heads", rule));
+  if (!list->is_array() || list->empty())
+    return fields.invalid("heads", *list, rule);
+  for (size_t i = 0; i < list->size(); ++i) {
+    const nlohmann::json &element = (*list)[i];
     const std::string place = "heads[" + std::to_string(i) + "]";
     if (!element.is_object())
       return fields.invalid(place, element, "must be an object { ... }");
@@ -99,20 +97,15 @@ Status readHeads(JsonFields &fields, Workload &workload) {
       return name.status();
     if (std::ranges::any_of(workload.heads, [&](const Workload::Head &other) { return other.name == *name; }))
       return head.invalid("name", *name, "must be another one for each head");
-    Result<Spec> spec = readSpec(head, workload.path);
-    if (!spec)
-      return spec.status();
+    NSA_ASSIGN_OR_RETURN(Spec spec, readSpec(head, workload.path));
     NSA_RETURN_IF_ERROR(head.finish());
-    workload.heads.push_back({std::move(*name), *spec});
+    workload.heads.push_back({std::move(*name), spec});
   }
   return Status::ok();
 }
 
 Status readBatch(JsonFields &fields, std::vector<int64_t> &batch) {
-  Result<std::vector<int64_t>> numbers = fields.numbers("batch", 1, kMostBatch);
-  if (!numbers)
-    return numbers.status();
-  batch = std::move(*numbers);
+  NSA_ASSIGN_OR_RETURN(batch, fields.numbers("batch", 1, kMostBatch));
   return Status::ok();
 }
 
@@ -121,16 +114,11 @@ Status readPrefill(const nlohmann::json &object, Workload &workload) {
   Workload::Prefill &prefill = workload.prefill.emplace();
   if (object.contains("batch"))
     NSA_RETURN_IF_ERROR(readBatch(fields, prefill.batch));
-  Result<std::vector<int64_t>> lengths = fields.numbers("lengths", 1, kMostTokens);
-  if (!lengths)
-    return lengths.status();
-  prefill.lengths = std::move(*lengths);
+  NSA_ASSIGN_OR_RETURN(prefill.lengths, fields.numbers("lengths", 1, kMostTokens));
   if (const nlohmann::json *value = fields.find("layouts")) {
-    Result<std::vector<Layout>> layouts =
-        readNames<Layout>(fields, "layouts", *value, parseLayout, R"("dense", "packed")");
-    if (!layouts)
-      return layouts.status();
-    prefill.layouts = std::move(*layouts);
+    NSA_ASSIGN_OR_RETURN(std::vector<Layout> layouts,
+                         readNames<Layout>(fields, "layouts", *value, parseLayout, R"("dense", "packed")"));
+    prefill.layouts = std::move(layouts);
   }
   if (const nlohmann::json *value = fields.find("crossover")) {
     if (!value->is_boolean())
@@ -146,15 +134,10 @@ Status readDecode(const nlohmann::json &object, Workload &workload) {
   Workload::Decode &decode = workload.decode.emplace();
   if (object.contains("batch"))
     NSA_RETURN_IF_ERROR(readBatch(fields, decode.batch));
-  Result<std::vector<int64_t>> lengths = fields.numbers("lengths", 1, kMostTokens);
-  if (!lengths)
-    return lengths.status();
-  decode.lengths = std::move(*lengths);
+  NSA_ASSIGN_OR_RETURN(decode.lengths, fields.numbers("lengths", 1, kMostTokens));
   if (object.contains("page_sizes")) {
-    Result<std::vector<int64_t>> pages = fields.numbers("page_sizes", 0, kMostPage);
-    if (!pages)
-      return pages.status();
-    decode.pageSizes.assign(pages->begin(), pages->end());
+    NSA_ASSIGN_OR_RETURN(std::vector<int64_t> pages, fields.numbers("page_sizes", 0, kMostPage));
+    decode.pageSizes.assign(pages.begin(), pages.end());
   }
   (void)fields.find("batch");
   (void)fields.find("page_sizes");
@@ -168,17 +151,11 @@ Status readWorkload(const nlohmann::json &object, Workload &workload) {
     return name.status();
   workload.name = std::move(*name);
   if (object.contains("description")) {
-    Result<std::string> description = fields.text("description");
-    if (!description)
-      return description.status();
-    workload.description = std::move(*description);
+    NSA_ASSIGN_OR_RETURN(workload.description, fields.text("description"));
   }
   (void)fields.find("description");
   if (const nlohmann::json *value = fields.find("plans")) {
-    Result<std::vector<PlannedCall>> plans = readPlans(*value, workload.path);
-    if (!plans)
-      return plans.status();
-    workload.plans = std::move(*plans);
+    NSA_ASSIGN_OR_RETURN(workload.plans, readPlans(*value, workload.path));
   }
   // Plans have heads and types of their own.
   const bool hasHeads = workload.plans.empty() ||
@@ -193,10 +170,9 @@ Status readWorkload(const nlohmann::json &object, Workload &workload) {
       return dtype && *dtype == DType::kI32 ? Result<DType>(Status::invalid("dtype", text, "is none of values"))
                                             : dtype;
     };
-    Result<std::vector<DType>> dtypes = readNames<DType>(fields, "dtypes", *value, parse, R"("bf16", "fp16", "fp32")");
-    if (!dtypes)
-      return dtypes.status();
-    workload.dtypes = std::move(*dtypes);
+    NSA_ASSIGN_OR_RETURN(std::vector<DType> dtypes,
+                         readNames<DType>(fields, "dtypes", *value, parse, R"("bf16", "fp16", "fp32")"));
+    workload.dtypes = std::move(dtypes);
   }
   for (const auto &[part, read] : {std::pair("prefill", &readPrefill), std::pair("decode", &readDecode)})
     if (const nlohmann::json *value = fields.find(part)) {
@@ -241,10 +217,8 @@ Result<Workload> Workload::parse(std::string_view text, const std::string &path)
   if (isPlanRecord(text.substr(0, kPlanRecordBegin))) {
     NSA_RETURN_IF_ERROR(addRecord(text, workload));
   } else if (!trim(text).empty()) {
-    Result<nlohmann::json> json = parseJsonObject(text, path);
-    if (!json)
-      return json.status();
-    NSA_RETURN_IF_ERROR(readWorkload(*json, workload));
+    NSA_ASSIGN_OR_RETURN(nlohmann::json json, parseJsonObject(text, path));
+    NSA_RETURN_IF_ERROR(readWorkload(json, workload));
   }
   if (workload.plans.empty() && workload.heads.empty())
     return Status::error(

@@ -18,17 +18,15 @@ constexpr size_t kShownBytes = 40;           // of a line that was cut
 constexpr uint64_t kMostLineBytes = 1 << 16; // a plan has some hundred
 
 Result<Operator> readOperator(JsonFields &fields) {
-  Result<std::string> name = fields.text("op");
-  if (!name)
-    return name.status();
-  const OperatorDef *def = findOperator(*name);
+  NSA_ASSIGN_OR_RETURN(std::string name, fields.text("op"));
+  const OperatorDef *def = findOperator(name);
   if (def && def->isPublic())
     return def->op;
   std::vector<std::string_view> names;
   for (const OperatorDef &each : publicOperators())
     names.push_back(each.name);
-  const std::string_view nearest = nearestName(*name, names);
-  return fields.invalid("op", *name, "must be one of " + namesOf(publicOperators()),
+  const std::string_view nearest = nearestName(name, names);
+  return fields.invalid("op", name, "must be one of " + namesOf(publicOperators()),
                         nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?");
 }
 
@@ -41,48 +39,37 @@ Result<Maxima> readMaxima(JsonFields &fields) {
     int64_t least;
   } numbers[] = {{"batch", &Maxima::batch, 1}, {"seqlen_q", &Maxima::seqlenQ, 0}, {"seqlen_k", &Maxima::seqlenK, 0}};
   for (const auto &number : numbers) {
-    Result<int64_t> value = fields.number(number.name, number.least, kMost);
-    if (!value)
-      return value.status();
-    maxima.*number.field = *value;
+    NSA_ASSIGN_OR_RETURN(int64_t value, fields.number(number.name, number.least, kMost));
+    maxima.*number.field = value;
   }
   maxima.tokensQ = maxima.batch * maxima.seqlenQ;
   if (fields.find("tokens_q")) {
-    Result<int64_t> value = fields.number("tokens_q", 0, kMost);
-    if (!value)
-      return value.status();
-    maxima.tokensQ = *value;
+    NSA_ASSIGN_OR_RETURN(maxima.tokensQ, fields.number("tokens_q", 0, kMost));
   }
   return maxima;
 }
 
 Result<PlannedCall> readPlan(const nlohmann::json &object, const std::string &file, const std::string &place) {
   JsonFields fields(object, file, place);
-  Result<Operator> op = readOperator(fields);
-  if (!op)
-    return op.status();
-  Result<Maxima> maxima = readMaxima(fields);
-  if (!maxima)
-    return maxima.status();
+  NSA_ASSIGN_OR_RETURN(Operator op, readOperator(fields));
+  NSA_ASSIGN_OR_RETURN(Maxima maxima, readMaxima(fields));
   const std::string rule = "must be an object with the keys of --config";
-  Result<const nlohmann::json *> given = fields.need("config", rule);
-  if (!given)
-    return given.status();
-  if (!(*given)->is_object())
-    return fields.invalid("config", **given, rule);
-  Result<ConfigFile> config = ConfigFile::of(**given, file);
+  NSA_ASSIGN_OR_RETURN(const nlohmann::json *given, fields.need("config", rule));
+  if (!given->is_object())
+    return fields.invalid("config", *given, rule);
+  Result<ConfigFile> config = ConfigFile::of(*given, file);
   if (!config)
     return fields.within("config", config.status());
-  Result<Spec> spec = specOf(*op, *config);
+  Result<Spec> spec = specOf(op, *config);
   if (!spec)
     return fields.within("config", spec.status());
   NSA_RETURN_IF_ERROR(fields.finish());
-  if (const Status status = maxima->validate(*spec); !status.isOk()) {
+  if (const Status status = maxima.validate(*spec); !status.isOk()) {
     ErrorInfo info = status.error();
     info.field = file + ": " + place + (place.empty() ? "" : ": ") + info.field;
     return Status(std::move(info));
   }
-  return PlannedCall{*spec, *maxima};
+  return PlannedCall{*spec, maxima};
 }
 
 // Keeps each plan once.
@@ -119,10 +106,8 @@ Result<std::vector<PlannedCall>> readPlans(const nlohmann::json &list, const std
     const std::string place = "plans[" + std::to_string(i) + "]";
     if (!list[i].is_object())
       return Status::invalid(file + ": " + place, list[i].dump(), "must be an object { ... }");
-    Result<PlannedCall> plan = readPlan(list[i], file, place);
-    if (!plan)
-      return plan.status();
-    plans.add(*plan);
+    NSA_ASSIGN_OR_RETURN(PlannedCall plan, readPlan(list[i], file, place));
+    plans.add(plan);
   }
   return std::move(plans.plans);
 }
@@ -167,10 +152,8 @@ Result<ReadRecord> readRecord(std::string_view text, const std::string &file) {
     }
     if (!json)
       return json.status();
-    Result<PlannedCall> plan = readPlan(*json, place, "");
-    if (!plan)
-      return plan.status();
-    plans.add(*plan);
+    NSA_ASSIGN_OR_RETURN(PlannedCall plan, readPlan(*json, place, ""));
+    plans.add(plan);
     readLineTexts.insert(line);
   }
   record.plans = std::move(plans.plans);

@@ -10,15 +10,11 @@ Status measure(BenchDevice &device, const LengthChoice &choice, const BenchCase 
   const Spec &spec = benchCase.spec;
   const int64_t tokens = benchCase.maxima.seqlenK;
   const tools::OperatorInputs inputs = tools::drawInputs(spec, {{tokens}, {tokens}}, 1);
-  Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(device.accelerator(), inputs, {});
-  if (!job)
-    return job.status();
-  const Arena arena{device.accelerator(), inputs, *job, device.flush(), choice.warmUps};
-  Result<std::vector<std::unique_ptr<PlanContender>>> ours = device.contenders(arena, choice.tuned);
-  if (!ours)
-    return ours.status();
+  NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job, tools::DeviceOperator::upload(device.accelerator(), inputs, {}));
+  const Arena arena{device.accelerator(), inputs, job, device.flush(), choice.warmUps};
+  NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> ours, device.contenders(arena, choice.tuned));
   std::vector<Contender *> everybody;
-  for (const auto &contender : *ours)
+  for (const auto &contender : ours)
     everybody.push_back(contender.get());
   const std::vector<Result<Times>> times = measureInTurns(everybody, choice.samples);
   const double lists = static_cast<double>(tokens) * spec.kvHeads;
@@ -35,7 +31,7 @@ Status measure(BenchDevice &device, const LengthChoice &choice, const BenchCase 
     row["million_lists_per_second"] = lists / times[i]->medianMs * 1e-3;
     row["tflops"] = tools::usefulFlops(inputs) / times[i]->medianMs * 1e-9;
     row["lists_mib"] = lists * spec.selCount * 4 / (1 << 20);
-    row["workspace_mib"] = static_cast<double>((*ours)[i]->workspaceBytes()) / (1 << 20);
+    row["workspace_mib"] = static_cast<double>(ours[i]->workspaceBytes()) / (1 << 20);
     row["scores_mib"] = lists * blocks * 4 / (1 << 20);
     row.update(everybody[i]->facts());
     NSA_RETURN_IF_ERROR(report.add(std::move(row)));

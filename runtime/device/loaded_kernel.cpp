@@ -47,10 +47,7 @@ Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(Device &device, s
   std::shared_ptr<LoadedKernel> result(new LoadedKernel);
   result->contentId = std::move(content);
   NSA_RETURN_IF_ERROR(result->bind(device, std::move(manifest)));
-  Result<std::unique_ptr<Kernel>> kernel = device.load(result->parsed, binary);
-  if (!kernel)
-    return kernel.status();
-  result->kernel = std::move(*kernel);
+  NSA_ASSIGN_OR_RETURN(result->kernel, device.load(result->parsed, binary));
   return std::shared_ptr<const LoadedKernel>(std::move(result));
 }
 
@@ -76,10 +73,7 @@ Status LoadedKernel::bindArguments() {
   for (const ManifestParam &param : parsed.params) {
     Argument argument;
     if (param.kind == ManifestParam::Kind::kView || param.kind == ManifestParam::Kind::kMap) {
-      Result<Argument> bound = param.kind == ManifestParam::Kind::kMap ? bindMap(param) : bindView(param);
-      if (!bound)
-        return bound.status();
-      argument = *bound;
+      NSA_ASSIGN_OR_RETURN(argument, param.kind == ManifestParam::Kind::kMap ? bindMap(param) : bindView(param));
     } else {
       argument.index = findRule(kScalars, scalarRuleAt, param.name);
       if (argument.index < 0 || kindOf(scalarRuleAt(argument.index).type) != param.kind)
@@ -181,18 +175,16 @@ Status LoadedKernel::grid(const GridSizes &sizes, int32_t (&result)[3]) const {
     const std::vector<GridName> &names = gridNames[axis];
     for (size_t i = 0; i < names.size(); ++i)
       values[i] = names[i].size ? sizes.*names[i].size : names[i].constant;
-    Result<int64_t> value = parsed.grid[axis].evaluate(std::span<const int64_t>(values, names.size()));
-    if (!value)
-      return value.status();
-    if (*value < 0 || *value > gridLimits[axis]) {
+    NSA_ASSIGN_OR_RETURN(int64_t value, parsed.grid[axis].evaluate(std::span<const int64_t>(values, names.size())));
+    if (value < 0 || value > gridLimits[axis]) {
       return Status(ErrorInfo{.code = ErrorCode::kUnsupported,
                               .field = std::string("grid.") + "xyz"[axis],
-                              .value = std::to_string(*value),
+                              .value = std::to_string(value),
                               .rule = parsed.grid[axis].text() + " must be from 0 to " +
                                       std::to_string(gridLimits[axis]) + " on this device",
                               .hint = "split the batch into several calls"});
     }
-    result[axis] = static_cast<int32_t>(*value);
+    result[axis] = static_cast<int32_t>(value);
   }
   return Status::ok();
 }

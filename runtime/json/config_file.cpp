@@ -97,13 +97,11 @@ Status ConfigFile::named(const Status &status) const {
 }
 
 Result<ConfigFile> ConfigFile::parse(const std::string &path, std::string_view text) {
-  Result<nlohmann::json> json = parseJsonObject(text, path);
-  if (!json)
-    return json.status();
+  NSA_ASSIGN_OR_RETURN(nlohmann::json json, parseJsonObject(text, path));
   ConfigFile file;
   file.path = path;
   file.isWhole = true;
-  if (const Status status = file.add(*json); !status.isOk())
+  if (const Status status = file.add(json); !status.isOk())
     return file.named(status);
   return file;
 }

@@ -55,37 +55,31 @@ Status JsonFields::within(std::string_view name, const Status &status) const {
 
 Result<std::string> JsonFields::text(std::string_view name) {
   const std::string rule = "must be a text of one character at least";
-  Result<const nlohmann::json *> value = need(name, rule);
-  if (!value)
-    return value.status();
-  if (!(*value)->is_string() || (*value)->get_ref<const std::string &>().empty())
-    return invalid(name, **value, rule);
-  return (*value)->get<std::string>();
+  NSA_ASSIGN_OR_RETURN(const nlohmann::json *value, need(name, rule));
+  if (!value->is_string() || value->get_ref<const std::string &>().empty())
+    return invalid(name, *value, rule);
+  return value->get<std::string>();
 }
 
 Result<int64_t> JsonFields::number(std::string_view name, int64_t least, int64_t most) {
   const std::string rule = "must be a whole number " + limits(least, most);
-  Result<const nlohmann::json *> value = need(name, rule);
-  if (!value)
-    return value.status();
-  if (!isWithin(**value, least, most))
-    return invalid(name, **value, rule);
-  return (*value)->get<int64_t>();
+  NSA_ASSIGN_OR_RETURN(const nlohmann::json *value, need(name, rule));
+  if (!isWithin(*value, least, most))
+    return invalid(name, *value, rule);
+  return value->get<int64_t>();
 }
 
 Result<std::vector<int64_t>> JsonFields::numbers(std::string_view name, int64_t least, int64_t most) {
   const std::string rule = "must be a list of whole numbers " + limits(least, most) +
                            R"( that ascend, or {"from": A, "to": B} for the powers of two between them)";
-  Result<const nlohmann::json *> value = need(name, rule);
-  if (!value)
-    return value.status();
-  if ((*value)->is_object())
-    return range(name, **value, least, most);
-  if (!(*value)->is_array() || (*value)->empty() || (*value)->size() > kMostNumbers)
-    return invalid(name, **value, rule);
+  NSA_ASSIGN_OR_RETURN(const nlohmann::json *value, need(name, rule));
+  if (value->is_object())
+    return range(name, *value, least, most);
+  if (!value->is_array() || value->empty() || value->size() > kMostNumbers)
+    return invalid(name, *value, rule);
   std::vector<int64_t> numbers;
-  for (size_t i = 0; i < (*value)->size(); ++i) {
-    const nlohmann::json &element = (**value)[i];
+  for (size_t i = 0; i < value->size(); ++i) {
+    const nlohmann::json &element = (*value)[i];
     const std::string place = std::string(name) + "[" + std::to_string(i) + "]";
     if (!isWithin(element, least, most))
       return invalid(place, element, "must be a whole number " + limits(least, most));
@@ -102,12 +96,10 @@ Result<std::vector<int64_t>> JsonFields::range(std::string_view name, const nloh
   int64_t ends[2];
   for (const auto &[end, key] : {std::pair(0, "from"), std::pair(1, "to")}) {
     const std::string rule = "must be a power of two " + limits(std::max<int64_t>(least, 1), most);
-    Result<const nlohmann::json *> number = fields.need(key, rule);
-    if (!number)
-      return number.status();
-    if (!isWithin(**number, std::max<int64_t>(least, 1), most) || !std::has_single_bit((*number)->get<uint64_t>()))
-      return fields.invalid(key, **number, rule);
-    ends[end] = (*number)->get<int64_t>();
+    NSA_ASSIGN_OR_RETURN(const nlohmann::json *number, fields.need(key, rule));
+    if (!isWithin(*number, std::max<int64_t>(least, 1), most) || !std::has_single_bit(number->get<uint64_t>()))
+      return fields.invalid(key, *number, rule);
+    ends[end] = number->get<int64_t>();
   }
   NSA_RETURN_IF_ERROR(fields.finish());
   if (ends[1] < ends[0])

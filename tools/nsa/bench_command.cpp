@@ -39,10 +39,7 @@ struct BenchFlags {
 bench::NamedSpec usualSpec(int32_t qkDim) { return {"nsa" + std::to_string(qkDim), bench::usualForward(qkDim)}; }
 
 Status chooseSpecs(BenchFlags &flags) {
-  Result<std::vector<bench::NamedSpec>> specs = readSpecs(Operator::kNsa, flags.configs);
-  if (!specs)
-    return specs.status();
-  flags.choice.specs = std::move(*specs);
+  NSA_ASSIGN_OR_RETURN(flags.choice.specs, readSpecs(Operator::kNsa, flags.configs));
   if (flags.choice.specs.empty())
     flags.choice.specs.push_back(usualSpec(flags.isSearch ? 128 : 192));
   return Status::ok();
@@ -52,19 +49,17 @@ using Measure = Result<nlohmann::ordered_json> (*)(bench::BenchDevice &, const B
 
 Status measure(BenchFlags &flags, Measure verb) {
   NSA_RETURN_IF_ERROR(chooseSpecs(flags));
-  Result<bench::BenchDevice> device = bench::BenchDevice::open(flags.engine.settings);
-  if (!device)
-    return device.status();
+  NSA_ASSIGN_OR_RETURN(bench::BenchDevice device, bench::BenchDevice::open(flags.engine.settings));
   if (flags.choice.tokens.empty() && flags.isSearch)
-    flags.choice.tokens = {device->accelerator().isCuda() ? 8192 : 1024};
+    flags.choice.tokens = {device.accelerator().isCuda() ? 8192 : 1024};
   if (flags.choice.tokens.empty() && !flags.choosesLengths)
-    flags.choice.tokens = device->accelerator().isCuda() ? std::vector<int64_t>{4096, 8192, 16384, 32768, 65536}
-                                                         : std::vector<int64_t>{1024, 2048, 4096};
+    flags.choice.tokens = device.accelerator().isCuda() ? std::vector<int64_t>{4096, 8192, 16384, 32768, 65536}
+                                                        : std::vector<int64_t>{1024, 2048, 4096};
   for (const bench::NamedSpec &named : flags.choice.specs)
     for (const int64_t tokens : flags.choice.tokens)
       NSA_RETURN_IF_ERROR(bench::promptCase(named.name, named.spec, tokens).maxima.validate(named.spec));
   Result<nlohmann::ordered_json> report =
-      measureAndPrint(flags.choice, flags.json, [&] { return verb(*device, flags); });
+      measureAndPrint(flags.choice, flags.json, [&] { return verb(device, flags); });
   if (!report)
     return report.status();
   if (!flags.json && report->contains("crossover"))
@@ -199,15 +194,11 @@ Status summarize(const std::vector<std::string> &paths) {
   // All or nothing: a table of half the files would look like all of them.
   std::string text;
   for (const std::string &path : paths) {
-    Result<std::string> csv = readText(path, kMaxCsvBytes);
-    if (!csv)
-      return csv.status();
-    Result<nlohmann::ordered_json> summary = bench::summarizeDecode(path, *csv);
-    if (!summary)
-      return summary.status();
+    NSA_ASSIGN_OR_RETURN(std::string csv, readText(path, kMaxCsvBytes));
+    NSA_ASSIGN_OR_RETURN(nlohmann::ordered_json summary, bench::summarizeDecode(path, csv));
     if (paths.size() > 1)
       text += (text.empty() ? "" : "\n") + path + "\n";
-    text += tables::terminalTable(*summary);
+    text += tables::terminalTable(summary);
   }
   std::fwrite(text.data(), 1, text.size(), stdout);
   return Status::ok();

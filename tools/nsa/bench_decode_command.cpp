@@ -25,10 +25,7 @@ Status run(DecodeFlags &flags) {
   if (flags.configs.empty()) {
     choice.specs = {{"seed", flags.shape}};
   } else {
-    Result<std::vector<bench::NamedSpec>> specs = readSpecs(flags.shape.op, flags.configs);
-    if (!specs)
-      return specs.status();
-    choice.specs = std::move(*specs);
+    NSA_ASSIGN_OR_RETURN(choice.specs, readSpecs(flags.shape.op, flags.configs));
   }
   if (choice.warmUps >= choice.samples)
     return Status::invalid("--warm-ups", std::to_string(choice.warmUps),
@@ -41,11 +38,9 @@ Status run(DecodeFlags &flags) {
       for (const int64_t tokens : choice.tokens)
         NSA_RETURN_IF_ERROR(choice.maximaOf(batch, tokens).validate(named.spec));
   }
-  Result<bench::BenchDevice> device = bench::BenchDevice::open(flags.engine.settings);
-  if (!device)
-    return device.status();
+  NSA_ASSIGN_OR_RETURN(bench::BenchDevice device, bench::BenchDevice::open(flags.engine.settings));
   Result<nlohmann::ordered_json> report =
-      measureAndPrint(choice, flags.json, [&] { return bench::benchDecode(*device, choice); });
+      measureAndPrint(choice, flags.json, [&] { return bench::benchDecode(device, choice); });
   if (!report)
     return report.status();
   if (!flags.json) {

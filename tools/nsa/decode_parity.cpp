@@ -26,50 +26,43 @@ public:
     for (const Sequence &sequence : sequences)
       longest = std::max(longest, sequence.keys);
     const int64_t chunk = (longest - tokens + kChunks - 1) / kChunks;
-    Result<DecodeRun> decode =
+    NSA_ASSIGN_OR_RETURN(
+        DecodeRun decode,
         DecodeRun::open(accelerator, history,
                         {.room = longest, .mostNew = chunk, .pageSize = pageSize, .layout = spec.layout, .seed = 1},
-                        allOutputs(withCache(spec.op)));
-    if (!decode)
-      return decode.status();
-    NSA_RETURN_IF_ERROR(feedPrompt(*decode, chunk));
-    Maxima single = decode->maxima();
+                        allOutputs(withCache(spec.op))));
+    NSA_RETURN_IF_ERROR(feedPrompt(decode, chunk));
+    Maxima single = decode.maxima();
     single.tokensQ = single.batch;
     single.seqlenQ = 1;
-    Result<PlanHandle> plan = createPlan(engine, decode->spec(), single, accelerator.stream());
-    if (!plan)
-      return plan.status();
-    NSA_RETURN_IF_ERROR(decode->allocateWorkspace(plan->get()));
+    NSA_ASSIGN_OR_RETURN(PlanHandle plan, createPlan(engine, decode.spec(), single, accelerator.stream()));
+    NSA_RETURN_IF_ERROR(decode.allocateWorkspace(plan.get()));
     for (int64_t i = 0; i < tokens; ++i)
-      NSA_RETURN_IF_ERROR(decode->step(plan->get(), std::vector<int64_t>(sequences.size(), 1)));
-    parity.plan = describePlan(plan->get());
-    Result<NamedTensors> outputs = decode->collected();
-    if (!outputs)
-      return outputs.status();
+      NSA_RETURN_IF_ERROR(decode.step(plan.get(), std::vector<int64_t>(sequences.size(), 1)));
+    parity.plan = describePlan(plan.get());
+    NSA_ASSIGN_OR_RETURN(NamedTensors outputs, decode.collected());
     std::vector<int64_t> rows;
     for (const Sequence &sequence : sequences)
       for (int64_t query = sequence.queries - tokens; query < sequence.queries; ++query)
         rows.push_back(sequence.firstRow + query);
     parity.rows = static_cast<int64_t>(rows.size());
-    parity.check = checkOperator(history, *outputs, rows);
+    parity.check = checkOperator(history, outputs, rows);
     if (spec.hasBranch(kBranchSel))
-      compareLists(rows, *outputs, parity);
+      compareLists(rows, outputs, parity);
     return parity;
   }
 
 private:
   // All but the last tokens, each sequence's in chunks; a short one is through before the others.
   Status feedPrompt(DecodeRun &decode, int64_t chunk) {
-    Result<PlanHandle> plan = createPlan(engine, decode.spec(), decode.maxima(), accelerator.stream());
-    if (!plan)
-      return plan.status();
-    NSA_RETURN_IF_ERROR(decode.allocateWorkspace(plan->get()));
+    NSA_ASSIGN_OR_RETURN(PlanHandle plan, createPlan(engine, decode.spec(), decode.maxima(), accelerator.stream()));
+    NSA_RETURN_IF_ERROR(decode.allocateWorkspace(plan.get()));
     for (int64_t i = 0; i < kChunks; ++i) {
       std::vector<int64_t> counts;
       for (size_t s = 0; s < sequences.size(); ++s)
         counts.push_back(std::min(chunk, sequences[s].keys - tokens - decode.length(s)));
       if (*std::max_element(counts.begin(), counts.end()) > 0)
-        NSA_RETURN_IF_ERROR(decode.step(plan->get(), counts));
+        NSA_RETURN_IF_ERROR(decode.step(plan.get(), counts));
     }
     return Status::ok();
   }
@@ -126,22 +119,14 @@ Status checkDecodable(const OperatorInputs &inputs, int64_t tokens) {
 
 Result<std::vector<DecodeParity>> decodeLast(const OperatorInputs &inputs, int64_t tokens,
                                              const EngineSettings &settings, const NamedTensors &forward) {
-  Result<EngineHandle> engine = createEngine(settings);
-  if (!engine)
-    return engine.status();
-  Result<std::string> device = deviceName(engine->get());
-  if (!device)
-    return device.status();
-  Result<std::unique_ptr<Accelerator>> accelerator = Accelerator::open(*device);
-  if (!accelerator)
-    return accelerator.status();
-  ParityRun run(inputs, tokens, forward, engine->get(), **accelerator);
+  NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(settings));
+  NSA_ASSIGN_OR_RETURN(std::string device, deviceName(engine.get()));
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<Accelerator> accelerator, Accelerator::open(device));
+  ParityRun run(inputs, tokens, forward, engine.get(), *accelerator);
   std::vector<DecodeParity> parities;
   for (const int32_t pageSize : {0, kPageBlocks * inputs.spec.selBlock}) {
-    Result<DecodeParity> parity = run.run(pageSize);
-    if (!parity)
-      return parity.status();
-    parities.push_back(std::move(*parity));
+    NSA_ASSIGN_OR_RETURN(DecodeParity parity, run.run(pageSize));
+    parities.push_back(std::move(parity));
   }
   return parities;
 }

@@ -85,26 +85,18 @@ std::string jsonLines(const OperatorInputs &inputs, const HostTensor &ranges) {
 }
 
 Status dump(const DumpFlags &flags) {
-  Result<OperatorFile> file = readInputs(flags.op, flags.configPath, flags.inputPath);
-  if (!file)
-    return file.status();
-  OperatorInputs &inputs = file->inputs;
+  NSA_ASSIGN_OR_RETURN(OperatorFile file, readInputs(flags.op, flags.configPath, flags.inputPath));
+  OperatorInputs &inputs = file.inputs;
   if (!takes(inputs.spec, TensorName::kBlockList))
     return Status::invalid("branches", "without sel", "must name sel: nothing is selected otherwise");
   std::optional<OutputFile> output; // made before the work, so that a path that cannot be written costs nothing
   if (!flags.outputPath.empty()) {
-    Result<OutputFile> created = OutputFile::create(flags.outputPath);
-    if (!created)
-      return created.status();
-    output.emplace(std::move(*created));
+    NSA_ASSIGN_OR_RETURN(OutputFile created, OutputFile::create(flags.outputPath));
+    output.emplace(std::move(created));
   }
-  Result<DeviceRun> run = runOnDevice(inputs, flags.engine.settings, {TensorName::kBlockList});
-  if (!run)
-    return run.status();
-  Result<HostTensor> ranges = rangesOf(inputs, run->result.outputs.at(TensorName::kBlockList));
-  if (!ranges)
-    return ranges.status();
-  const std::string text = jsonLines(inputs, *ranges);
+  NSA_ASSIGN_OR_RETURN(DeviceRun run, runOnDevice(inputs, flags.engine.settings, {TensorName::kBlockList}));
+  NSA_ASSIGN_OR_RETURN(HostTensor ranges, rangesOf(inputs, run.result.outputs.at(TensorName::kBlockList)));
+  const std::string text = jsonLines(inputs, ranges);
   if (!output) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return Status::ok(); // a lost stdout is found at the end of every verb

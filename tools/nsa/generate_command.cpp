@@ -36,27 +36,21 @@ Status checkLengths(const Spec &spec, const Maxima &maxima) {
 }
 
 Status generate(const GenerateFlags &flags) {
-  Result<ConfigFile> config = readConfig(flags.configPath);
-  if (!config)
-    return config.status();
-  Result<Spec> spec = specOf(flags.op, *config);
-  if (!spec)
-    return spec.status();
+  NSA_ASSIGN_OR_RETURN(ConfigFile config, readConfig(flags.configPath));
+  NSA_ASSIGN_OR_RETURN(Spec spec, specOf(flags.op, config));
   const Maxima maxima = flags.lengths.maxima();
-  NSA_RETURN_IF_ERROR(checkLengthFlags(*spec, maxima));
-  NSA_RETURN_IF_ERROR(checkLengths(*spec, maxima));
+  NSA_RETURN_IF_ERROR(checkLengthFlags(spec, maxima));
+  NSA_RETURN_IF_ERROR(checkLengths(spec, maxima));
   Result<OutputFile> output = OutputFile::create(flags.outputPath);
   if (!output)
     return output.status();
   Progress progress;
   progress.step("drawing the inputs of " + std::string(operatorName(flags.op)));
-  Result<OperatorInputs> inputs =
-      drawStructuredInputs(*spec, SequenceLengths::largest(maxima), flags.choice, flags.seed);
-  if (!inputs)
-    return inputs.status();
+  NSA_ASSIGN_OR_RETURN(OperatorInputs inputs,
+                       drawStructuredInputs(spec, SequenceLengths::largest(maxima), flags.choice, flags.seed));
   std::vector<std::pair<std::string, const HostTensor *>> list;
   nlohmann::json shapes = nlohmann::json::object();
-  for (const auto &[name, tensor] : inputs->tensors) {
+  for (const auto &[name, tensor] : inputs.tensors) {
     list.emplace_back(tensorName(name), &tensor);
     shapes[std::string(tensorName(name))] = {{"dtype", dtypeName(tensor.dtype)}, {"shape", tensor.shape}};
   }

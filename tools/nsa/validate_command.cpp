@@ -28,15 +28,11 @@ Status readConfig(ValidateFlags &flags) {
   flags.choice.config = kDefaultConfig;
   if (flags.configPath.empty())
     return Status::ok();
-  Result<ConfigText> text = ConfigText::read(flags.configPath);
-  if (!text)
-    return text.status();
-  Result<ConfigFile> config = ConfigFile::parse(text->name, text->text);
-  if (!config)
-    return config.status();
-  if (config->has("branches"))
-    return Status::invalid("branches", "in " + text->name, "must be left out: each branch is tried by itself");
-  flags.choice.config = std::move(text->text);
+  NSA_ASSIGN_OR_RETURN(ConfigText text, ConfigText::read(flags.configPath));
+  NSA_ASSIGN_OR_RETURN(ConfigFile config, ConfigFile::parse(text.name, text.text));
+  if (config.has("branches"))
+    return Status::invalid("branches", "in " + text.name, "must be left out: each branch is tried by itself");
+  flags.choice.config = std::move(text.text);
   return Status::ok();
 }
 

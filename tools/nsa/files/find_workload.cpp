@@ -19,11 +19,9 @@ constexpr std::string_view kAllWorkloads = "all";
 } // namespace
 
 Result<Workload> readWorkload(const std::string &path) {
-  Result<InputFile> file = InputFile::open(path);
-  if (!file)
-    return file.status();
-  std::string begin(std::min<uint64_t>(file->size(), kPlanRecordBegin), '\0');
-  NSA_RETURN_IF_ERROR(file->read(0, std::as_writable_bytes(std::span(begin))));
+  NSA_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path));
+  std::string begin(std::min<uint64_t>(file.size(), kPlanRecordBegin), '\0');
+  NSA_RETURN_IF_ERROR(file.read(0, std::as_writable_bytes(std::span(begin))));
   Result<std::string> text =
       readText(path, isPlanRecord(begin) ? std::numeric_limits<uint64_t>::max() : kMaxWorkloadBytes);
   return text ? Workload::parse(*text, path) : text.status();
@@ -74,14 +72,12 @@ Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &word
   }
   std::vector<Workload> workloads;
   for (const std::string &word : each) {
-    Result<Workload> workload = findWorkload(word, folder);
-    if (!workload)
-      return workload.status();
+    NSA_ASSIGN_OR_RETURN(Workload workload, findWorkload(word, folder));
     // A report tells them apart by their names.
     for (const Workload &other : workloads)
-      if (other.name == workload->name)
-        return Status::invalid("WORKLOAD", word, "must differ in its name, " + workload->name + ", from " + other.path);
-    workloads.push_back(std::move(*workload));
+      if (other.name == workload.name)
+        return Status::invalid("WORKLOAD", word, "must differ in its name, " + workload.name + ", from " + other.path);
+    workloads.push_back(std::move(workload));
   }
   return workloads;
 }

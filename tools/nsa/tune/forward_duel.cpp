@@ -27,16 +27,13 @@ Result<std::unique_ptr<Side>> makeSide(const CrossoverJob &job, Operator op, int
   side->inputs = drawInputs(spec, {lengths, lengths}, 1);
   // What the check of sampled rows needs beside the result.
   const std::set<TensorName> checked = {TensorName::kBlockList, TensorName::kKComp, TensorName::kVComp};
-  Result<DeviceOperator> uploaded = DeviceOperator::upload(
-      accelerator, side->inputs, definitionOf(op).isForward() ? checked : std::set<TensorName>());
-  if (!uploaded)
-    return uploaded.status();
-  side->job = std::move(*uploaded);
-  Result<std::unique_ptr<bench::PlanContender>> contender = bench::PlanContender::make(
-      std::string(operatorName(op)), engine, {accelerator, side->inputs, *side->job, flush, kWarmUps});
-  if (!contender)
-    return contender.status();
-  side->contender = std::move(*contender);
+  NSA_ASSIGN_OR_RETURN(DeviceOperator uploaded,
+                       DeviceOperator::upload(accelerator, side->inputs,
+                                              definitionOf(op).isForward() ? checked : std::set<TensorName>()));
+  side->job = std::move(uploaded);
+  NSA_ASSIGN_OR_RETURN(side->contender,
+                       bench::PlanContender::make(std::string(operatorName(op)), engine,
+                                                  {accelerator, side->inputs, *side->job, flush, kWarmUps}));
   return side;
 }
 
@@ -44,21 +41,14 @@ Result<std::unique_ptr<Side>> makeSide(const CrossoverJob &job, Operator op, int
 
 Result<Duel> ForwardDuel::measure(const CrossoverJob &job, int64_t tokens) {
   if (!accelerator) {
-    Result<std::unique_ptr<Accelerator>> opened = Accelerator::open(device);
-    if (!opened)
-      return opened.status();
-    Result<Buffer> buffer = bench::flushBuffer(**opened);
-    if (!buffer)
-      return buffer.status();
-    accelerator = std::move(*opened);
-    flush = std::move(*buffer);
+    NSA_ASSIGN_OR_RETURN(std::unique_ptr<Accelerator> opened, Accelerator::open(device));
+    NSA_ASSIGN_OR_RETURN(flush, bench::flushBuffer(*opened));
+    accelerator = std::move(opened);
   }
   std::vector<std::unique_ptr<Side>> sides;
   for (const Operator op : {job.spec.op, Operator::kDense}) {
-    Result<std::unique_ptr<Side>> side = makeSide(job, op, tokens, engine, *accelerator, flush);
-    if (!side)
-      return side.status();
-    sides.push_back(std::move(*side));
+    NSA_ASSIGN_OR_RETURN(std::unique_ptr<Side> side, makeSide(job, op, tokens, engine, *accelerator, flush));
+    sides.push_back(std::move(side));
   }
   const std::vector<Result<bench::Times>> times =
       bench::measureInTurns({sides[0]->contender.get(), sides[1]->contender.get()}, kSamples);

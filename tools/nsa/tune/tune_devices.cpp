@@ -65,22 +65,18 @@ Result<std::vector<OpenDevice>> openDevices(const std::string &list, EngineSetti
     names.push_back(name);
   if (names.empty())
     names.emplace_back();
-  Result<EngineOptions> options = resolvedOptions(settings);
-  if (!options)
-    return options.status();
+  NSA_ASSIGN_OR_RETURN(EngineOptions options, resolvedOptions(settings));
   settings.missPolicy = NSA_MISS_DEFAULT; // asked for, tuning is done whatever NSA_MISS says of plans
-  settings.compileThreads = std::max(1, options->compileThreads / static_cast<int>(names.size()));
+  settings.compileThreads = std::max(1, options.compileThreads / static_cast<int>(names.size()));
   std::vector<OpenDevice> devices;
   for (const std::string &name : names) {
     settings.device = name;
-    Result<EngineHandle> engine = createEngine(settings);
-    if (!engine)
-      return engine.status();
-    Result<nlohmann::json> facts = bench::machineFacts(engine->get());
-    Result<std::string> opened = deviceName(engine->get());
+    NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(settings));
+    Result<nlohmann::json> facts = bench::machineFacts(engine.get());
+    Result<std::string> opened = deviceName(engine.get());
     if (!facts || !opened)
       return facts ? opened.status() : facts.status();
-    devices.push_back({*opened, std::move(*engine), std::move(*facts)});
+    devices.push_back({*opened, std::move(engine), std::move(*facts)});
   }
   return devices;
 }
