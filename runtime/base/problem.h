@@ -106,6 +106,7 @@ struct Maxima {
   // 32-bit lengths that kernels take. If a bound breaks a rule, the error names the field of nsa_maxima, such as
   // max_batch.
   Status validate(const Spec &spec) const;
+  bool operator==(const Maxima &) const = default;
 };
 
 // Returns whether the tuner runs the kernel of this spec within whole calls of decode. A kernel that reads or writes

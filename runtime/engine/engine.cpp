@@ -173,7 +173,7 @@ Result<PlanPointer> Engine::plan(const Spec &asked, const Maxima &maxima, void *
   for (;;) {
     bool isMaker = false;
     PlanSource source = PlanSource::kMemory;
-    const Result<const PlanCore *> made = misses.once(key, [&]() -> Result<const PlanCore *> {
+    const Result<const PlanCore *> made = misses.once(key, maxima, [&]() -> Result<const PlanCore *> {
       isMaker = true;
       // Another thread may have made the plan after this thread looked for it.
       if (const PlanCore *core = findInMemory(key, spec, maxima))

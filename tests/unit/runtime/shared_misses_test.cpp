@@ -30,18 +30,21 @@ bool isAsleep(int thread) {
   return end != std::string::npos && text.compare(end + 1, 3, " S ") == 0;
 }
 
-// Calls `once` on this thread with `make`, and meanwhile on another thread, whose own `make` must not run. Returns what
-// the other thread gets.
-SharedMisses::Made resultOfAWaiter(SharedMisses &misses, const std::function<SharedMisses::Made()> &make) {
+constexpr Maxima kAsked{1, 16, 16, 16};
+
+// Calls `once` on this thread with `make`, and meanwhile on another thread. Returns what the other thread gets: its own
+// `make` is an error.
+SharedMisses::Made resultOfAWaiter(SharedMisses &misses, const std::function<SharedMisses::Made()> &make,
+                                   const Maxima &waiters = kAsked) {
   SharedMisses::Made result = Status::error(ErrorCode::kInternal, "the waiter has no result");
   std::jthread waiter;
   try {
-    (void)misses.once(keyOf(8), [&]() -> SharedMisses::Made {
+    (void)misses.once(keyOf(8), kAsked, [&]() -> SharedMisses::Made {
       std::atomic<int> waiting = 0;
       waiter = std::jthread([&] {
         try {
           waiting = gettid();
-          result = misses.once(keyOf(8), [] { return Status::error(ErrorCode::kInternal, "made twice"); });
+          result = misses.once(keyOf(8), waiters, [] { return Status::error(ErrorCode::kInternal, "made twice"); });
         } catch (const std::exception &error) {
           result = Status::error(ErrorCode::kInternal, std::string("thrown: ") + error.what());
         }
@@ -66,7 +69,18 @@ TEST(SharedMisses, AWaiterGetsTheMakersResult) {
   const Status thrown =
       resultOfAWaiter(misses, []() -> SharedMisses::Made { throw std::runtime_error("the log is closed"); }).status();
   EXPECT_EQ(thrown.error().message, "thrown: the log is closed");
-  EXPECT_EQ(*misses.once(keyOf(8), [&] { return &core; }), &core) << "a failure is not kept";
+  EXPECT_EQ(*misses.once(keyOf(8), kAsked, [&] { return &core; }), &core) << "a failure is not kept";
+}
+
+// A grid that is too large for the maker's maxima may fit a waiter's smaller ones.
+TEST(SharedMisses, AnErrorOfOtherMaximaIsNoAnswer) {
+  SharedMisses misses;
+  const PlanCore core;
+  const Maxima smaller{1, 15, 15, 16};
+  EXPECT_EQ(*resultOfAWaiter(misses, [&] { return &core; }, smaller), &core);
+  const Status own =
+      resultOfAWaiter(misses, [] { return Status::error(ErrorCode::kUnsupported, "the grid"); }, smaller).status();
+  EXPECT_EQ(own.error().message, "made twice");
 }
 
 using SharedMissesTest = test::PlannerFixture;
