@@ -7,7 +7,7 @@ namespace nsa {
 
 namespace {
 
-// "sm_86": 8 and 6.
+// sm_86: 8 and 6.
 struct Architecture {
   int major, minor;
   bool isPlain; // without a suffix

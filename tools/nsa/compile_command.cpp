@@ -5,7 +5,6 @@
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/graph/pipeline.h"
 #include "runtime/engine/options/options.h"
-#include "runtime/model/targets.h"
 
 #include <algorithm>
 #include <array>
@@ -168,7 +167,7 @@ void addCompileCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<CompileFlags>();
   CLI::App *command = app.add_subcommand("compile", "Compile one kernel down to a stage and show it; needs no GPU");
   flags->spec.add(*command, OperatorChoice::kKernels);
-  command->add_option("--target", flags->target, targetNames(" or "))
+  command->add_option("--target", flags->target, compileTargetsText())
       ->required()
       ->check(CLI::IsMember(compileTargets()).description(""))
       ->type_name("TARGET");

@@ -93,18 +93,12 @@ void SpecFlags::add(CLI::App &command, OperatorChoice choice) {
 
 Result<SpecFlags::Chosen> SpecFlags::resolve() const {
   if (!inputPath.empty()) {
-    Result<OperatorFile> file = readInputs(op, configPath, inputPath);
-    if (!file)
-      return file.status();
-    return Chosen{file->inputs.spec, file->inputs.maxima};
+    NSA_ASSIGN_OR_RETURN(OperatorFile file, readInputs(op, configPath, inputPath));
+    return Chosen{file.inputs.spec, file.inputs.maxima};
   }
-  Result<ConfigFile> config = readConfig(configPath);
-  if (!config)
-    return config.status();
-  Result<Spec> spec = specOf(op, *config);
-  if (!spec)
-    return spec.status();
-  Chosen chosen{*spec, lengths.maxima()};
+  NSA_ASSIGN_OR_RETURN(ConfigFile config, readConfig(configPath));
+  NSA_ASSIGN_OR_RETURN(Spec spec, specOf(op, config));
+  Chosen chosen{spec, lengths.maxima()};
   if (tokensQ > 0)
     chosen.maxima.tokensQ = tokensQ;
   NSA_RETURN_IF_ERROR(checkLengthFlags(chosen.spec, chosen.maxima));
@@ -128,13 +122,9 @@ void addInputFiles(CLI::App &command, std::string &configPath, std::string &inpu
 }
 
 Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath) {
-  Result<ConfigFile> config = readConfig(configPath);
-  if (!config)
-    return config.status();
-  Result<SafetensorsFile> file = SafetensorsFile::open(inputPath);
-  if (!file)
-    return file.status();
-  return readOperatorFile(op, *config, *file);
+  NSA_ASSIGN_OR_RETURN(ConfigFile config, readConfig(configPath));
+  NSA_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::open(inputPath));
+  return readOperatorFile(op, config, file);
 }
 
 std::vector<nlohmann::json> kernelReports(const nlohmann::json &report) {
@@ -193,6 +183,8 @@ std::vector<std::string> compileTargets() {
     names.emplace_back(target.name);
   return names;
 }
+
+std::string compileTargetsText() { return targetNames(" or "); }
 
 std::string millisecondsText(double milliseconds) {
   char text[32];

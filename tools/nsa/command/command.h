@@ -88,6 +88,7 @@ struct EngineFlags {
 
 // The targets that kernels can be compiled for: "cpu", "sm_80", ...
 std::vector<std::string> compileTargets();
+std::string compileTargetsText(); // "cpu, sm_80, ... or sm_120a"
 
 // Adds the options --config and --input to verbs that run an operator, and reads the operator's inputs from the two
 // files that they name.

@@ -1,5 +1,4 @@
 // `nsa tune`: the command line, and the tuning of one spec on this machine.
-#include "runtime/model/targets.h"
 #include "tools/nsa/command/command.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/nsa/tune/tune_table.h"
@@ -21,18 +20,14 @@ struct TuneFlags {
 };
 
 Ending tuneSpec(const TuneFlags &flags) {
-  Result<SpecFlags::Chosen> chosen = flags.spec.resolve();
-  if (!chosen)
-    return chosen.status();
+  NSA_ASSIGN_OR_RETURN(SpecFlags::Chosen chosen, flags.spec.resolve());
   EngineSettings settings = flags.engine.settings;
   settings.missPolicy = NSA_MISS_DEFAULT; // asked for, tuning is done whatever NSA_MISS says of plans
-  Result<EngineHandle> engine = createEngine(settings);
-  if (!engine)
-    return engine.status();
+  NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(settings));
   Result<nlohmann::json> report = [&] {
     Progress progress;
-    progress.step("tuning " + std::string(operatorName(chosen->spec.op)));
-    return tune(engine->get(), chosen->spec, chosen->maxima);
+    progress.step("tuning " + std::string(operatorName(chosen.spec.op)));
+    return tune(engine.get(), chosen.spec, chosen.maxima);
   }();
   if (!report)
     return report.status();
@@ -50,10 +45,8 @@ Ending tuneSpec(const TuneFlags &flags) {
       trouble = kernels[i].value("store_trouble", "");
   }
   if (printsText) {
-    Result<nlohmann::json> facts = describeEngine(engine->get());
-    if (!facts)
-      return facts.status();
-    printText("\n%s", placesText((*facts)["cache"].value("path", ""), flags.jsonPath, "").c_str());
+    NSA_ASSIGN_OR_RETURN(nlohmann::json facts, describeEngine(engine.get()));
+    printText("\n%s", placesText(facts["cache"].value("path", ""), flags.jsonPath, "").c_str());
   }
   if (!trouble.empty())
     return Status::error(ErrorCode::kIoError, "the winner was not stored: " + trouble);
@@ -111,7 +104,7 @@ void addTuneCommand(CLI::App &app, Action &action) {
   CLI::Option *target =
       command
           ->add_option("--target", whole->targets,
-                       "Of --compile-only and --dry-run: " + targetNames(" or ") + ", or several separated by commas")
+                       "Of --compile-only and --dry-run: " + compileTargetsText() + ", or several separated by commas")
           ->delimiter(',')
           ->check(CLI::IsMember(compileTargets()).description(""))
           ->type_name("TARGETS")
