@@ -1,6 +1,7 @@
 #include "compiler/cpu/BufferPlan.h"
 
 #include "compiler/dialect/Tile.h"
+#include "compiler/passes/FirstFit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -292,26 +293,14 @@ void BufferPlan::place() {
       order.push_back(value);
   llvm::sort(order,
              [&](int a, int b) { return std::pair(-storages[a].bytes(), a) < std::pair(-storages[b].bytes(), b); });
-  offsets.assign(buffer.size(), 0);
-  std::vector<int> placed;
-  for (int current : order) {
-    llvm::BitVector meets = conflicts[current];
-    meets |= apart[current];
-    std::vector<int> neighbours;
-    for (int other : placed)
-      if (meets.anyCommon(members[other]))
-        neighbours.push_back(other);
-    llvm::sort(neighbours, [&](int a, int b) { return offsets[a] < offsets[b]; });
-    int64_t offset = 0;
-    for (int other : neighbours) {
-      if (offset + storages[current].bytes() <= offsets[other])
-        break;
-      offset = std::max<int64_t>(offset, llvm::alignTo(offsets[other] + storages[other].bytes(), kBufferAlignment));
-    }
-    offsets[current] = offset;
-    placed.push_back(current);
-    tileBytes = std::max<int64_t>(tileBytes, llvm::alignTo(offset + storages[current].bytes(), kBufferAlignment));
-  }
+  SmallVector<int64_t> sizes;
+  for (const TileStorage &storage : storages)
+    sizes.push_back(storage.bytes());
+  tile::FirstFit fit = tile::placeFirstFit(sizes, order, kBufferAlignment, [&](int current, int placed) {
+    return conflicts[current].anyCommon(members[placed]) || apart[current].anyCommon(members[placed]);
+  });
+  offsets.assign(fit.offsets.begin(), fit.offsets.end());
+  tileBytes = static_cast<int64_t>(llvm::alignTo(fit.bytes, kBufferAlignment));
 }
 
 std::vector<TileCopy> BufferPlan::copies(ValueRange to, ValueRange from) const {

@@ -1,8 +1,6 @@
 // KernelEmitter: blocks, branches and loops of a kernel.
 #include "compiler/cuda/KernelEmitter.h"
 
-#include "mlir/Interfaces/SideEffectInterfaces.h"
-
 using namespace mlir;
 using namespace nsa::tile;
 
@@ -12,47 +10,11 @@ namespace nsa::cuda {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-static bool isShared(LoadOp load) {
-  std::optional<Layout> layout = layoutOf(load);
-  return layout == Layout::Shared || layout == Layout::OperandA;
-}
-
-static bool isRing(LoadOp load) { return load->hasAttr(kRingAttr); }
-
-// The loads of a loop's body that are copied ahead of their iteration.
-static SmallVector<LoadOp> ringOf(scf::ForOp loop) {
-  SmallVector<LoadOp> ring;
-  for (LoadOp load : loop.getBody()->getOps<LoadOp>())
-    if (isRing(load))
-      ring.push_back(load);
-  return ring;
-}
-
-// Whether started copies may still be under way when this operation is emitted. A pipelined loop starts its own copies
-// before it waits for them.
-static bool toleratesCopies(Operation &op, ArrayRef<LoadOp> begun) {
-  bool reads =
-      llvm::any_of(op.getOperands(), [&](Value operand) { return llvm::is_contained(begun, operand.getDefiningOp()); });
-  if (reads)
-    return false;
-  if (auto load = dyn_cast<LoadOp>(op))
-    return isShared(load);
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return !ringOf(loop).empty();
-  return isMemoryEffectFree(&op) && !isa<scf::IfOp>(op);
-}
-
 LogicalResult KernelEmitter::emitBlock(Block &block) {
-  for (Operation &op : block.without_terminator()) {
-    if (onlyAhead.contains(&op))
-      continue;
-    // One wait serves all copies that follow each other.
-    if (!toleratesCopies(op, begun) && failed(finishCopies()))
-      return failure();
+  for (Operation &op : block.without_terminator())
     if (failed(emitOperation(op)))
       return failure();
-  }
-  return finishCopies();
+  return success();
 }
 
 LogicalResult KernelEmitter::emitOperation(Operation &op) {
@@ -62,6 +24,18 @@ LogicalResult KernelEmitter::emitOperation(Operation &op) {
     return emitFor(loop);
   if (auto store = dyn_cast<StoreOp>(op))
     return emitStore(store);
+  if (auto copy = dyn_cast<CopyOp>(op))
+    return emitCopy(copy);
+  if (auto read = dyn_cast<ReadOp>(op))
+    return emitRead(read);
+  if (auto fetch = dyn_cast<FetchOp>(op))
+    return emitFetch(fetch);
+  if (auto ahead = dyn_cast<FetchAheadOp>(op))
+    return emitFetchAhead(ahead);
+  if (isa<BufferOp>(op))
+    return success(); // declared in the frame of the kernel
+  if (isa<CommitCopiesOp, WaitCopiesOp, BarrierOp>(op))
+    return emitSynchronization(op);
   if (auto report = dyn_cast<ReportOp>(op))
     return emitReport(report);
   if (auto create = dyn_cast<TopCreateOp>(op))
@@ -206,11 +180,13 @@ LogicalResult KernelEmitter::assignCarried(scf::ForOp op) {
 }
 
 LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
-  if (SmallVector<LoadOp> ring = ringOf(op); !ring.empty())
-    return emitPipelinedFor(op, ring);
+  auto fetches = op.getBody()->getOps<FetchAheadOp>();
+  FetchAheadOp ahead = fetches.empty() ? nullptr : *fetches.begin();
   writer.gap();
   if (failed(declareCarried(op)))
     return failure();
+  if (ahead)
+    writer.gap();
 
   CudaNames::Scope scope(names);
   FailureOr<SmallVector<CudaExpression>> bounds = expressions({op.getLowerBound(), op.getUpperBound(), op.getStep()});
@@ -218,151 +194,95 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
     return failure();
   std::string key = names.declare(op.getInductionVar(), "i");
   values[op.getInductionVar()] = {key};
-  StringRef type = cudaType(op.getInductionVar().getType());
-  CudaWriter::Scope body(writer, "for (" + type + " " + key + " = " + (*bounds)[0].text + "; " + key + " < " +
-                                     (*bounds)[1].text + "; " + key + " += " + (*bounds)[2].text + ")");
-  return emitLoopBody(op, {}, "");
+  std::string start = (cudaType(op.getInductionVar().getType()) + " " + key + " = " + (*bounds)[0].text).str();
+  std::string next = key + " += " + (*bounds)[2].text;
+  if (ahead) {
+    std::string stage = names.declare(ahead.getStage(), "stage");
+    values[ahead.getStage()] = {stage};
+    start += ", " + stage + " = 0";
+    next += ", " + stage + " = next_stage<" + std::to_string(ahead.getFetchOp().getStages()) + ">(" + stage + ")";
+  }
+  CudaWriter::Scope body(writer, "for (" + start + "; " + key + " < " + (*bounds)[1].text + "; " + next + ")");
+  // The assignments of carried values are part of the iteration that a barrier ends.
+  Block &block = *op.getBody();
+  auto barrier = dyn_cast_or_null<BarrierOp>(block.getTerminator()->getPrevNode());
+  for (Operation &nested : block.without_terminator())
+    if (&nested != barrier && failed(emitOperation(nested)))
+      return failure();
+  if (failed(assignCarried(op)))
+    return failure();
+  return barrier ? emitSynchronization(*barrier) : success();
 }
 
-LogicalResult KernelEmitter::emitLoopBody(scf::ForOp op, ArrayRef<LoadOp> ring, StringRef stage) {
-  for (LoadOp load : ring) {
-    std::string place = sharedTiles[load] + "[" + stage.str() + "]";
-    if (layoutOf(load) == Layout::OperandA) {
-      if (failed(takeOperand(load, place)))
-        return failure();
-      continue;
-    }
-    std::string name = names.declare(load.getResult(), "tile");
-    writer.line("const auto " + name + " = " + place + ";");
-    values[load.getResult()] = {name};
-  }
-  if (!ring.empty())
-    writer.gap();
-  if (failed(emitBlock(*op.getBody())) || failed(assignCarried(op)))
-    return failure();
-  // The next iteration overwrites the tiles that this iteration copied, so a barrier is needed. The ring of the loop
-  // itself is guarded by the barrier at the start of an iteration.
-  bool copies =
-      op.getBody()
-          ->walk([&](LoadOp load) {
-            return isShared(load) && !llvm::is_contained(ring, load) ? WalkResult::interrupt() : WalkResult::advance();
-          })
-          .wasInterrupted();
-  if (copies)
+//===----------------------------------------------------------------------===//
+// Copies and barriers
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelEmitter::emitSynchronization(Operation &op) {
+  include("copy.cuh");
+  if (isa<BarrierOp>(op)) {
     writer.line("__syncthreads();");
+  } else if (auto wait = dyn_cast<WaitCopiesOp>(op)) {
+    writer.line("wait_copies<" + Twine(wait.getNewest()) + ">();");
+  } else {
+    writer.line("commit_copies();");
+    if (isa_and_nonnull<FetchOp>(op.getNextNode()))
+      writer.gap();
+  }
   return success();
 }
 
-// With S stages, the copies of an iteration are started S - 1 iterations before it. At the start of an iteration all
-// groups of copies but the newest S - 2 are complete. The barrier there makes them visible to all threads. It also
-// guarantees that all threads have left the previous iteration, whose stage the next copies overwrite.
-LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ring) {
-  int64_t stages = ring.front()->getAttrOfType<IntegerAttr>(kRingAttr).getInt();
-  for (LoadOp load : ring)
-    if (load->getAttrOfType<IntegerAttr>(kRingAttr).getInt() != stages || stages < 2)
-      return load.emitOpError() << "has a ring of " << load->getAttr(kRingAttr)
-                                << "; the loads of a loop have one depth, at least 2";
-  FailureOr<SmallVector<CudaExpression>> bounds = expressions({op.getLowerBound(), op.getUpperBound(), op.getStep()});
+// The copies of one iteration are a function of its induction variable and the stage that they fill. The first
+// iterations call it before the loop.
+LogicalResult KernelEmitter::emitFetch(FetchOp op) {
+  FailureOr<SmallVector<CudaExpression>> bounds = expressions({op.getLower(), op.getUpper(), op.getStep()});
   if (failed(bounds))
     return failure();
-  StringRef type = cudaType(op.getInductionVar().getType());
   const std::string &lower = (*bounds)[0].text, &upper = (*bounds)[1].text, &step = (*bounds)[2].text;
+  include("copy.cuh");
+  std::string fetch = names.declare(op.getFetch(), "fetch");
+  values[op.getFetch()] = {fetch};
+  {
+    CudaNames::Scope scope(names);
+    std::string key = names.declare(op.getIndex(), "i");
+    std::string stage = names.declare(op.getStage(), "stage");
+    values[op.getIndex()] = {key};
+    values[op.getStage()] = {stage};
+    CudaWriter::Scope body(writer,
+                           "const auto " + fetch + " = [&](" + cudaType(op.getIndex().getType()) + " " + key +
+                               ", int32 " + stage + ")",
+                           ";");
+    for (Operation &nested : op.getBody().front())
+      if (failed(emitOperation(nested)))
+        return failure();
+  }
+  CudaNames::Scope scope(names);
+  std::string stage = names.declare("stage");
+  std::string first = (lower == "0" ? "" : lower + " + ") + stage + " * " + step;
+  CudaWriter::Scope body(writer, "for (int32 " + stage + " = 0; " + stage + " < " + Twine(op.getStages() - 1) + "; ++" +
+                                     stage + ")");
+  writer.line("if (" + first + " < " + upper + ")");
+  writer.line("  " + fetch + "(" + first + ", " + stage + ");");
+  writer.line("commit_copies();");
+  return success();
+}
+
+LogicalResult KernelEmitter::emitFetchAhead(FetchAheadOp op) {
+  FetchOp fetch = op.getFetchOp();
+  FailureOr<SmallVector<CudaExpression>> operands =
+      expressions({fetch.getFetch(), op.getIndex(), fetch.getUpper(), fetch.getStep(), op.getStage()});
+  if (failed(operands))
+    return failure();
+  const std::string &callee = (*operands)[0].text, &key = (*operands)[1].text, &upper = (*operands)[2].text,
+                    &step = (*operands)[3].text, &stage = (*operands)[4].text;
+  int64_t distance = static_cast<int64_t>(fetch.getStages()) - 1;
   // If the step is a constant, the distance of the copies is printed as one number.
   int64_t number;
   bool isNumber = !StringRef(step).getAsInteger(10, number);
-  std::string ahead = isNumber ? std::to_string(number * (stages - 1)) : std::to_string(stages - 1) + " * " + step;
-
-  include("copy.cuh");
-  // Copies that were started before the loop are the oldest group.
-  if (!begun.empty()) {
-    writer.line("commit_copies();");
-    writer.gap();
-  }
-  std::string fetch = names.declare("fetch");
-  if (failed(emitFetch(op, ring, fetch)))
-    return failure();
-  {
-    CudaNames::Scope scope(names);
-    std::string stage = names.declare("stage");
-    std::string first = (lower == "0" ? "" : lower + " + ") + stage + " * " + step;
-    CudaWriter::Scope body(writer,
-                           "for (int32 " + stage + " = 0; " + stage + " < " + Twine(stages - 1) + "; ++" + stage + ")");
-    writer.line("if (" + first + " < " + upper + ")");
-    writer.line("  " + fetch + "(" + first + ", " + stage + ");");
-    writer.line("commit_copies();");
-  }
-  // Tiles in shared memory that only the loop reads arrive before the first tile of the ring, for which the loop waits
-  // anyway. If this loop is inside another loop, the wait is printed here: the outer loop starts these copies again,
-  // and this loop may not have run.
-  bool isAwaitedByLoop = !op->getParentOfType<scf::ForOp>() && llvm::all_of(begun, [&](LoadOp load) {
-    return layoutOf(load) == Layout::Shared &&
-           llvm::all_of(load->getUsers(), [&](Operation *user) { return op->isProperAncestor(user); });
-  });
-  if (isAwaitedByLoop)
-    begun.clear();
-  if (failed(awaitCopies(stages - 1)))
-    return failure();
-  writer.gap();
-  if (failed(declareCarried(op)))
-    return failure();
-  writer.gap();
-
-  CudaNames::Scope scope(names);
-  std::string key = names.declare(op.getInductionVar(), "i");
-  std::string stage = names.declare("stage");
-  values[op.getInductionVar()] = {key};
-  std::string next = "next_stage<" + std::to_string(stages) + ">(" + stage + ")";
-  std::string previous = "previous_stage<" + std::to_string(stages) + ">(" + stage + ")";
-  CudaWriter::Scope body(writer, "for (" + type + " " + key + " = " + lower + ", " + stage + " = 0; " + key + " < " +
-                                     upper + "; " + key + " += " + step + ", " + stage + " = " + next + ")");
-  writer.line("wait_copies<" + Twine(stages - 2) + ">();");
-  writer.line("__syncthreads();");
+  std::string ahead = isNumber ? std::to_string(number * distance) : std::to_string(distance) + " * " + step;
+  std::string previous = "previous_stage<" + std::to_string(fetch.getStages()) + ">(" + stage + ")";
   writer.line("if (" + upper + " - " + key + " > " + ahead + ")");
-  writer.line("  " + fetch + "(" + key + " + " + ahead + ", " + previous + ");");
-  writer.line("commit_copies();");
-  return emitLoopBody(op, ring, stage);
-}
-
-SmallVector<Operation *> KernelEmitter::scalarsAhead(scf::ForOp op, ArrayRef<LoadOp> ring) {
-  llvm::SmallPtrSet<Operation *, 16> needed;
-  SmallVector<Operation *> pending(ring.begin(), ring.end());
-  while (!pending.empty())
-    pending.pop_back_val()->walk([&](Operation *reader) {
-      for (Value operand : reader->getOperands())
-        if (Operation *scalar = operand.getDefiningOp();
-            scalar && scalar->getBlock() == op.getBody() && needed.insert(scalar).second)
-          pending.push_back(scalar);
-    });
-  SmallVector<Operation *> ordered;
-  for (Operation &scalar : llvm::reverse(*op.getBody())) {
-    if (!needed.contains(&scalar))
-      continue;
-    ordered.push_back(&scalar);
-    bool isOnlyAhead = llvm::all_of(scalar.getUsers(), [&](Operation *user) {
-      return onlyAhead.contains(user) || llvm::any_of(ring, [&](LoadOp load) { return load->isAncestor(user); });
-    });
-    if (isOnlyAhead)
-      onlyAhead.insert(&scalar);
-  }
-  return SmallVector<Operation *>(llvm::reverse(ordered));
-}
-
-// The copies of one iteration, as a function of its induction variable and the stage that they fill.
-LogicalResult KernelEmitter::emitFetch(scf::ForOp op, ArrayRef<LoadOp> ring, StringRef fetch) {
-  CudaNames::Scope scope(names);
-  std::string key = names.declare(op.getInductionVar(), "i");
-  std::string stage = names.declare("stage");
-  values[op.getInductionVar()] = {key};
-  CudaWriter::Scope body(writer,
-                         "const auto " + fetch + " = [&](" + cudaType(op.getInductionVar().getType()) + " " + key +
-                             ", int32 " + stage + ")",
-                         ";");
-  for (Operation *scalar : scalarsAhead(op, ring))
-    if (failed(emitScalar(scalar)))
-      return failure();
-  for (LoadOp load : ring)
-    if (failed(emitCopy(load, sharedTiles[load] + "[" + stage + "]")))
-      return failure();
+  writer.line("  " + callee + "(" + key + " + " + ahead + ", " + previous + ");");
   return success();
 }
 

@@ -3,6 +3,8 @@
 #include "compiler/cuda/KernelEmitter.h"
 #include "compiler/dialect/TileProgram.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace mlir;
 using namespace nsa::tile;
 
@@ -66,48 +68,53 @@ LogicalResult KernelEmitter::emitKernel() {
 }
 
 LogicalResult KernelEmitter::emitSharedMemory() {
-  SmallVector<Operation *> places;
-  function.walk([&](Operation *op) {
-    auto load = dyn_cast<LoadOp>(op);
-    std::optional<Layout> layout = load ? layoutOf(load) : std::nullopt;
-    if (layout == Layout::Shared || layout == Layout::OperandA || isa<TopCreateOp>(op))
-      places.push_back(op);
+  SmallVector<std::pair<int64_t, Operation *>> places;
+  WalkResult walk = function.walk([&](Operation *op) {
+    if (!isa<BufferOp, TopCreateOp>(op))
+      return WalkResult::advance();
+    auto offset = op->getAttrOfType<IntegerAttr>(kSharedOffsetAttr);
+    if (!offset) {
+      op->emitOpError() << "has no '" << kSharedOffsetAttr << "': shared memory was not planned";
+      return WalkResult::interrupt();
+    }
+    places.emplace_back(offset.getInt(), op);
+    return WalkResult::advance();
   });
+  if (walk.wasInterrupted())
+    return failure();
   if (places.empty())
     return success();
+  llvm::sort(places, llvm::less_first());
   std::string memory = names.declare("shared_memory");
   writer.line("extern __shared__ __align__(128) unsigned char " + memory + "[];");
-  for (Operation *op : places) {
-    auto offset = op->getAttrOfType<IntegerAttr>(kSharedOffsetAttr);
-    if (!offset)
-      return op->emitOpError() << "has no '" << kSharedOffsetAttr << "': shared memory was not planned";
-    std::string place = offset.getInt() == 0 ? memory : memory + " + " + std::to_string(offset.getInt());
-    auto load = dyn_cast<LoadOp>(op);
-    if (failed(load ? declareShared(load, place) : declareLists(cast<TopCreateOp>(op), place)))
+  for (auto [offset, op] : places) {
+    std::string place = offset == 0 ? memory : memory + " + " + std::to_string(offset);
+    if (auto buffer = dyn_cast<BufferOp>(op))
+      declareBuffer(buffer, place);
+    else if (failed(declareLists(cast<TopCreateOp>(op), place)))
       return failure();
   }
   writer.gap();
   return success();
 }
 
-LogicalResult KernelEmitter::declareShared(LoadOp load, StringRef place) {
-  if (cudaType(cast<RankedTensorType>(load.getType()).getElementType()).empty() ||
-      cast<RankedTensorType>(load.getType()).getRank() != 2)
-    return load.emitOpError("cannot be in shared memory");
+void KernelEmitter::declareBuffer(BufferOp op, StringRef place) {
   include("shared_tile.cuh");
-  std::string type = sharedTileType(load);
-  std::string name = sourceName(load.getResult());
-  auto ring = load->getAttrOfType<IntegerAttr>(kRingAttr);
-  if (ring) {
+  BufferType buffer = op.getType();
+  RankedTensorType tile = buffer.getTile();
+  std::string type = ("SharedTile<" + cudaType(tile.getElementType()) + ", " + Twine(tile.getDimSize(0)) + ", " +
+                      Twine(tile.getDimSize(1)) + ">")
+                         .str();
+  if (buffer.isRing()) {
     include("ring.cuh");
-    type = "Ring<" + type + ", " + std::to_string(ring.getInt()) + ">";
+    type = "Ring<" + type + ", " + std::to_string(buffer.getStages()) + ">";
   }
   // `k_tile` is the tile that a loop reads. Its ring is called `k_tile_ring`. A tile on its way to registers is called
   // `q_tile_shared`.
-  name = names.declare((name.empty() ? "tile" : name) + (ring ? "_ring" : "_shared"));
+  std::string name = sourceName(op.getBuffer());
+  name = names.declare((name.empty() ? "tile" : name) + (buffer.isRing() ? "_ring" : "_shared"));
   writer.line("const " + type + " " + name + "(" + place + ");");
-  sharedTiles[load] = name;
-  return success();
+  values[op.getBuffer()] = {name};
 }
 
 FailureOr<std::string> emitCuda(ModuleOp program, const KernelTitle &title) {

@@ -12,7 +12,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
 
 #include <functional>
 #include <set>
@@ -42,7 +41,7 @@ private:
   mlir::LogicalResult emitArguments();
   mlir::LogicalResult emitKernel();
   mlir::LogicalResult emitSharedMemory();
-  mlir::LogicalResult declareShared(tile::LoadOp load, llvm::StringRef place);
+  void declareBuffer(tile::BufferOp op, llvm::StringRef place);
 
   // Control flow (ControlFlow.cpp).
   mlir::LogicalResult emitBlock(mlir::Block &block);
@@ -52,12 +51,9 @@ private:
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
   mlir::LogicalResult declareCarried(mlir::scf::ForOp op);
   mlir::LogicalResult assignCarried(mlir::scf::ForOp op);
-  mlir::LogicalResult emitLoopBody(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef stage);
-  mlir::LogicalResult emitPipelinedFor(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
-  // Returns the scalars in the loop's body on which the asynchronous copies of an iteration depend, in program order.
-  // If only the asynchronous copies use a scalar, scalarsAhead also adds the scalar to the set onlyAhead.
-  llvm::SmallVector<mlir::Operation *> scalarsAhead(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
-  mlir::LogicalResult emitFetch(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef fetch);
+  mlir::LogicalResult emitSynchronization(mlir::Operation &op);
+  mlir::LogicalResult emitFetch(tile::FetchOp op);
+  mlir::LogicalResult emitFetchAhead(tile::FetchAheadOp op);
 
   // Operations on scalars (Scalars.cpp).
   mlir::LogicalResult emitScalar(mlir::Operation *op);
@@ -72,10 +68,9 @@ private:
   mlir::FailureOr<std::string> rowsLambda(mlir::Region &rows, tile::AtOp at, mlir::Value view,
                                           const std::string &firstColumn);
   mlir::LogicalResult emitStore(tile::StoreOp op);
-  mlir::LogicalResult emitCopy(tile::LoadOp op, llvm::StringRef target);
-  mlir::LogicalResult finishCopies();
-  mlir::LogicalResult awaitCopies(int64_t later);
-  mlir::LogicalResult takeOperand(tile::LoadOp op, llvm::StringRef place);
+  mlir::FailureOr<std::string> placeText(mlir::Value buffer, mlir::Value stage);
+  mlir::LogicalResult emitCopy(tile::CopyOp op);
+  mlir::LogicalResult emitRead(tile::ReadOp op);
   mlir::FailureOr<CudaCall> loadCall(tile::LoadOp op);
 
   // Operations on tiles in registers (TileOperations.cpp).
@@ -95,7 +90,6 @@ private:
   mlir::FailureOr<std::string> lambda(llvm::StringRef parameters, mlir::Block &body,
                                       const std::function<mlir::FailureOr<std::string>()> &result);
   mlir::FailureOr<std::string> tileType(mlir::Value tile);
-  std::string sharedTileType(tile::LoadOp op);
   mlir::FailureOr<CudaExpression> expression(mlir::Value value);
   mlir::FailureOr<std::string> text(mlir::Value value);
   mlir::FailureOr<llvm::SmallVector<CudaExpression>> expressions(mlir::ValueRange values);
@@ -117,13 +111,6 @@ private:
   // Maps a value to a variable that the emitter has already declared for the value. For each value in `reserved`, the
   // emitter prints an assignment to the declared variable instead of the declaration of a new variable.
   llvm::DenseMap<mlir::Value, std::string> reserved;
-  // Maps each tile.load to its variable in shared memory: a tile, or a ring of tiles.
-  llvm::DenseMap<mlir::Operation *, std::string> sharedTiles;
-  // Scalars in the body of a pipelined loop that only the loop's asynchronous copies use. The emitted code computes the
-  // scalars in onlyAhead where it starts a copy, some iterations before the iteration that reads the copied tile.
-  llvm::DenseSet<mlir::Operation *> onlyAhead;
-  // Asynchronous copies into shared memory that were started and for which no wait has been printed yet.
-  llvm::SmallVector<tile::LoadOp> begun;
 };
 
 } // namespace nsa::cuda

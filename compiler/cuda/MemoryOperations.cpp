@@ -80,11 +80,23 @@ static bool isEven(Value value, Region &rows) {
   return difference && isEven(difference.getLhs(), rows) && isFixed(difference.getRhs());
 }
 
+// The text of a buffer, or of one stage of a ring.
+FailureOr<std::string> KernelEmitter::placeText(Value buffer, Value stage) {
+  FailureOr<std::string> place = text(buffer);
+  if (failed(place) || !stage)
+    return place;
+  FailureOr<std::string> stageText = text(stage);
+  if (failed(stageText))
+    return failure();
+  return *place + "[" + *stageText + "]";
+}
+
 // Copies from global to shared memory. It only starts the copy.
-LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
+LogicalResult KernelEmitter::emitCopy(CopyOp op) {
+  FailureOr<std::string> target = placeText(op.getBuffer(), op.getStage());
   FailureOr<std::string> view = text(op.getView());
   FailureOr<ColumnsText> columns = columnsText(op.getTileColumns());
-  if (failed(view) || failed(columns))
+  if (failed(target) || failed(view) || failed(columns))
     return failure();
   FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView(), columns->first);
   if (failed(rows))
@@ -95,38 +107,29 @@ LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
     return isEven(coordinate, op.getRows());
   });
   std::string rowOf = isEvenlySpaced ? "evenly_spaced(" + *rows + ")" : *rows;
-  statement("", {"load_tile<kThreads>", {target.str(), *view, columns->count, rowOf}});
+  statement("", {"load_tile<kThreads>", {*target, *view, columns->count, rowOf}});
   return success();
 }
 
-// Waits for the started copies, and loads the tiles that are needed in registers from shared memory.
-LogicalResult KernelEmitter::finishCopies() {
-  if (begun.empty())
-    return success();
-  writer.line("commit_copies();");
-  return awaitCopies(0);
-}
-
-// finishCopies for copies whose group is closed. `later` groups were closed after that group.
-LogicalResult KernelEmitter::awaitCopies(int64_t later) {
-  if (begun.empty())
-    return success();
-  writer.line("wait_copies<" + Twine(later) + ">();");
-  writer.line("__syncthreads();");
-  for (LoadOp load : std::exchange(begun, {})) {
-    if (layoutOf(load) == Layout::OperandA && failed(takeOperand(load, sharedTiles[load])))
-      return failure();
-  }
-  return success();
-}
-
-// Loads a left side from the place in shared memory to which it was copied into registers.
-LogicalResult KernelEmitter::takeOperand(LoadOp op, StringRef place) {
-  FailureOr<std::string> type = tileType(op);
-  if (failed(type))
+LogicalResult KernelEmitter::emitRead(ReadOp op) {
+  FailureOr<std::string> place = placeText(op.getBuffer(), op.getStage());
+  if (failed(place))
     return failure();
-  include("dot.cuh");
-  define(op, "const auto", {"load_operand<" + *type + ">", {place.str()}});
+  if (layoutOf(op) == Layout::OperandA) {
+    FailureOr<std::string> type = tileType(op);
+    if (failed(type))
+      return failure();
+    include("dot.cuh");
+    define(op, "const auto", {"load_operand<" + *type + ">", {*place}});
+  } else if (op.getStage()) {
+    std::string name = names.declare(op.getTile(), "tile");
+    writer.line("const auto " + name + " = " + *place + ";");
+    values[op] = {name};
+  } else {
+    values[op] = {*place};
+  }
+  if (op.getStage() && !isa<ReadOp>(op->getNextNode()))
+    writer.gap();
   return success();
 }
 

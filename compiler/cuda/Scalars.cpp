@@ -75,13 +75,6 @@ FailureOr<std::string> KernelEmitter::tileType(Value tile) {
                                << stringifyLayout(*layout) << ", which is not in registers";
 }
 
-std::string KernelEmitter::sharedTileType(LoadOp op) {
-  RankedTensorType type = typeOf(op.getResult());
-  return ("SharedTile<" + cudaType(type.getElementType()) + ", " + Twine(type.getDimSize(0)) + ", " +
-          Twine(type.getDimSize(1)) + ">")
-      .str();
-}
-
 FailureOr<CudaExpression> KernelEmitter::expression(Value value) {
   auto known = values.find(value);
   if (known != values.end())
@@ -144,7 +137,7 @@ FailureOr<std::string> KernelEmitter::lambda(StringRef parameters, Block &body,
 
 // Whether the only use of a scalar may contain its expression instead of its name.
 static bool isFoldable(Operation *op, const CudaExpression &expression) {
-  if (!op->hasOneUse())
+  if (!op->hasOneUse() || op->hasAttr(kNamedAttr))
     return false;
   Operation *user = *op->user_begin();
   if (user->getBlock() != op->getBlock())

@@ -23,20 +23,6 @@ LogicalResult KernelEmitter::emitTile(Operation *op) {
     values[splat] = {"splat<" + *type + ">(" + *scalar + ")"};
     return success();
   }
-  if (auto load = dyn_cast<LoadOp>(op)) {
-    if (load->hasAttr(kRingAttr)) {
-      if (values.contains(load))
-        return success(); // the loop copied it ahead of this iteration
-      return load.emitOpError("is a ring outside of a loop's body");
-    }
-    auto place = sharedTiles.find(load);
-    if (place != sharedTiles.end()) {
-      if (layoutOf(load) == Layout::Shared)
-        values[load] = {place->second};
-      begun.push_back(load);
-      return emitCopy(load, place->second);
-    }
-  }
   FailureOr<CudaCall> call = tileCall(op);
   if (failed(call))
     return failure();

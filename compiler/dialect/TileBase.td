@@ -1,4 +1,4 @@
-// The `tile` dialect's definition, its type and its enumerations. Operations are in TileOps.td.
+// The `tile` dialect's definition, its types and its enumerations. Operations are in TileOps.td and TileScheduledOps.td.
 
 #ifndef NSA_TILE_BASE_TD
 #define NSA_TILE_BASE_TD
@@ -24,6 +24,9 @@ def Tile_Dialect : Dialect {
     adds only operations that MLIR lacks: access to memory by rows, the dot product, reductions along columns, the best
     columns of a row, and reports.
 
+    Passes for a GPU lower loads through shared memory to a *scheduled* program. It has more operations, which templates do
+    not use: buffers in shared memory, asynchronous copies into them, waits and barriers (TileScheduledOps.td).
+
     Decisions of the compiler are attributes on operations. So they can be printed, and a test can set them by hand:
 
     | attribute | on | set by |
@@ -32,9 +35,9 @@ def Tile_Dialect : Dialect {
     | `tile.layout = #tile.layout<..>` | operation with a tile result | AssignLayouts |
     | `tile.stages = S : i32` | `scf.for` | the template |
     | `tile.stay_in_shared = B : i1` | `tile.load` | the template (GPU) |
-    | `tile.ring = S : i32` | `tile.load` | AssignStages |
-    | `tile.shared_offset = B : i64` | `tile.load`, `tile.top_create` | PlanSharedMemory |
-    | `tile.shared_bytes = B : i64` | function | PlanSharedMemory |
+    | `tile.named` | operation with a scalar result | ExpandStages |
+    | `tile.shared_offset = B : i64` | `tile.buffer`, `tile.top_create` | PlanBuffers |
+    | `tile.shared_bytes = B : i64` | function | PlanBuffers |
     | `tile.scratch_bytes = B : i64` | function | LowerToCpu |
   }];
   let cppNamespace = "::nsa::tile";
@@ -82,6 +85,26 @@ def Tile_TopType : TypeDef<Tile_Dialect, "Top"> {
   let parameters = (ins "int64_t":$rows, "int64_t":$slots);
   let assemblyFormat = "`<` $rows `,` $slots `>`";
   let genVerifyDecl = 1;
+}
+
+def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "shared memory of a block for one tile, or for a ring of tiles";
+  let description = [{
+    `!tile.buffer<tensor<64x128xbf16>>` holds one tile. `!tile.buffer<tensor<64x128xbf16>, 3>` is a ring of three *stages*: an
+    operation on a ring names the stage that it reads or fills.
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$tile, DefaultValuedParameter<"int64_t", "1">:$stages);
+  let assemblyFormat = "`<` $tile (`,` $stages^)? `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isRing() const { return getStages() > 1; }
+  }];
+}
+
+def Tile_FetchType : TypeDef<Tile_Dialect, "Fetch"> {
+  let mnemonic = "fetch";
+  let summary = "the copies that a pipelined loop starts ahead of its iterations (made by tile.fetch)";
 }
 
 class Tile_TileOf<list<Type> elements, list<int> ranks, string summary>

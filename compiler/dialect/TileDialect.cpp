@@ -59,6 +59,17 @@ LogicalResult TopType::verify(llvm::function_ref<InFlightDiagnostic()> emitError
   return success();
 }
 
+LogicalResult BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType tile,
+                                 int64_t stages) {
+  Type element = tile.getElementType();
+  if (tile.getRank() != 2 || !tile.hasStaticShape() ||
+      !(element.isF32() || element.isF16() || element.isBF16() || element.isInteger(32)))
+    return emitError() << "a buffer holds tiles of rank 2 of f32, f16, bf16 or i32, not " << tile;
+  if (stages < 1)
+    return emitError() << "a buffer has at least one stage, not " << stages;
+  return success();
+}
+
 // Checks an integer attribute: it has `bits` bits, is at least `least`, and is on an operation for which `isOwner` is
 // true.
 static LogicalResult verifyInteger(Operation *op, NamedAttribute attribute, bool isOwner, StringRef owner,
@@ -82,10 +93,15 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyInteger(op, attribute, isa<FunctionOpInterface>(op), "a function", 64, 0);
   if (name == kStagesAttr)
     return verifyInteger(op, attribute, isa<scf::ForOp>(op), "an scf.for", 32, 1);
-  if (name == kRingAttr)
-    return verifyInteger(op, attribute, isa<LoadOp>(op), "a tile.load", 32, 1);
   if (name == kSharedOffsetAttr)
-    return verifyInteger(op, attribute, isa<LoadOp, TopCreateOp>(op), "a tile.load or tile.top_create", 64, 0);
+    return verifyInteger(op, attribute, isa<BufferOp, TopCreateOp>(op), "a tile.buffer or tile.top_create", 64, 0);
+  if (name == kNamedAttr) {
+    if (op->getNumResults() != 1 || isTile(op->getResult(0)))
+      return op->emitOpError() << "'" << name << "' belongs on an operation whose only result is a scalar";
+    if (!isa<UnitAttr>(attribute.getValue()))
+      return op->emitOpError() << "'" << name << "' has no value, not " << attribute.getValue();
+    return success();
+  }
   if (name == kStayInSharedAttr) {
     if (!isa<LoadOp>(op))
       return op->emitOpError() << "'" << name << "' belongs on a tile.load";

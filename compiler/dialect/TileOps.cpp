@@ -1,8 +1,8 @@
+#include "compiler/dialect/RowAccess.h"
 #include "compiler/dialect/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -65,6 +65,22 @@ static ParseResult parseViewAndElement(OpAsmParser &parser, Type &view, Type &el
 }
 
 static void printViewAndElement(OpAsmPrinter &printer, Operation *, Type view, Type) { printer << view; }
+
+// i32 (%key, %stage) { ... }
+static ParseResult parseFetchBody(OpAsmParser &parser, Type &indexType, Region &body) {
+  SmallVector<OpAsmParser::Argument, 2> arguments(2);
+  if (parser.parseType(indexType) || parser.parseLParen() || parser.parseArgument(arguments[0]) ||
+      parser.parseComma() || parser.parseArgument(arguments[1]) || parser.parseRParen())
+    return failure();
+  arguments[0].type = indexType;
+  arguments[1].type = parser.getBuilder().getI32Type();
+  return parser.parseRegion(body, arguments);
+}
+
+static void printFetchBody(OpAsmPrinter &printer, Operation *, Type indexType, Region &body) {
+  printer << indexType << " (" << body.getArgument(0) << ", " << body.getArgument(1) << ") ";
+  printer.printRegion(body, /*printEntryBlockArgs=*/false);
+}
 
 #define GET_OP_CLASSES
 #include "compiler/dialect/TileOps.cpp.inc"
@@ -133,70 +149,6 @@ LogicalResult LoadScalarOp::verify() {
   if (getType() != getView().getType().getElementType())
     return emitOpError() << "gives " << getType() << " from a view of " << getView().getType().getElementType();
   return success();
-}
-
-static int64_t columnsOf(RankedTensorType tile) { return tile.getRank() == 2 ? tile.getDimSize(1) : 1; }
-
-// Whether all chunks of rows with this many columns are known to be whole. Only constants are known.
-static bool isMultiple(Value columns, int64_t width) {
-  IntegerAttr constant;
-  if (matchPattern(columns, m_Constant(&constant)))
-    return constant.getInt() % width == 0;
-  auto choice = columns.getDefiningOp<arith::SelectOp>();
-  return choice && isMultiple(choice.getTrueValue(), width) && isMultiple(choice.getFalseValue(), width);
-}
-
-template <typename Access> static TileColumns tileColumns(Access access, Type tile) {
-  TileColumns result;
-  result.width = columnsOf(cast<RankedTensorType>(tile));
-  result.chunk = access.getChunk();
-  result.rowColumns = access.getRowColumns();
-  if (!result.chunk)
-    result.count = access.getColumns().value_or(result.width);
-  else if (isMultiple(result.rowColumns, result.width))
-    result.count = result.width;
-  return result;
-}
-
-template <typename Access> static LogicalResult verifyRowAccess(Access access, Type type) {
-  auto tile = cast<RankedTensorType>(type);
-  ViewType view = access.getView().getType();
-  std::optional<uint64_t> columns = access.getColumns();
-  if (tile.getElementType() != view.getElementType())
-    return access.emitOpError() << "moves elements of " << view.getElementType() << " to or from a tile of "
-                                << tile.getElementType();
-  if (columns && (*columns < 1 || static_cast<int64_t>(*columns) > columnsOf(tile)))
-    return access.emitOpError() << "columns(" << *columns << ") is not in 1 .. " << columnsOf(tile)
-                                << ", the tile's columns";
-  if (bool(access.getChunk()) != bool(access.getRowColumns()))
-    return access.emitOpError("has the number of a chunk without the columns of a row, or these without it");
-  if (columns && access.getChunk())
-    return access.emitOpError("has both columns and a chunk, which says them of the row");
-  return success();
-}
-
-static LogicalResult verifyRows(Operation *op, Region &rows, ViewType view, bool isPlaced = false) {
-  Block &block = rows.front();
-  if (block.getNumArguments() != (isPlaced ? 2 : 1) ||
-      llvm::any_of(block.getArgumentTypes(), [](Type type) { return !type.isInteger(32); }))
-    return op->emitOpError(isPlaced ? "has a region of two arguments, the i32 number of the row and its i32 place"
-                                    : "has a region of one argument, the i32 number of the row");
-  auto at = dyn_cast<AtOp>(block.getTerminator());
-  if (!at)
-    return op->emitOpError("has a region that ends in tile.at");
-  if (at.getCoordinates().size() != view.getRank())
-    return at.emitOpError() << "has " << at.getCoordinates().size() << " coordinates for a view of " << view.getRank();
-  // The region runs once per row in the thread that copies the row, in any order. So it may read memory, but it must
-  // have no other effect.
-  WalkResult walk = rows.walk([&](Operation *nested) {
-    bool allowed = isa<AtOp, LoadScalarOp>(nested) || isMemoryEffectFree(nested);
-    bool scalar = llvm::none_of(nested->getResultTypes(), llvm::IsaPred<ShapedType>);
-    if (allowed && scalar)
-      return WalkResult::advance();
-    nested->emitOpError("cannot stand in the region of a row: only scalar code without side effects can");
-    return WalkResult::interrupt();
-  });
-  return failure(walk.wasInterrupted());
 }
 
 LogicalResult LoadOp::verify() { return verifyRowAccess(*this, getType()); }

@@ -161,8 +161,8 @@ def Tile_StoreOp : Tile_Op<"store", [
   let hasRegionVerifier = 1;
 }
 
-def Tile_AtOp : Tile_Op<"at", [Pure, Terminator, ParentOneOf<["LoadOp", "StoreOp"]>]> {
-  let summary = "where a row lies and whether it exists: ends the region of a load or a store";
+def Tile_AtOp : Tile_Op<"at", [Pure, Terminator, ParentOneOf<["LoadOp", "StoreOp", "CopyOp"]>]> {
+  let summary = "where a row lies and whether it exists: ends the region of a load, a store or a copy";
   let arguments = (ins Variadic<I32>:$coordinates, I1:$exists);
   let assemblyFormat = "` ` `[` $coordinates `]` `if` $exists attr-dict";
 }

@@ -20,8 +20,8 @@ mlir::OwningOpRef<mlir::ModuleOp> parseTileProgram(llvm::StringRef text, llvm::S
                                                    mlir::MLIRContext &context, std::string &diagnostics);
 
 // The name of a value in the text of a tile program: "row_max", or "lengths_2" for the third value of `%lengths:5`.
-// sourceName returns an empty string if a compiler pass created the value, or if the name of the value in the text is a
-// number, such as %0.
+// sourceName returns an empty string if a compiler pass created the value without a name, or if the name of the value
+// in the text is a number, such as %0.
 std::string sourceName(mlir::Value value);
 
 } // namespace nsa::tile

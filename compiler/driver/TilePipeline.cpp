@@ -155,7 +155,7 @@ private:
     build(manager);
     if (succeeded(manager.run(module)))
       return Status::ok();
-    bool tooBig = failedPass == "tile-plan-shared-memory";
+    bool tooBig = failedPass == "tile-plan-buffers";
     return diagnosed(compile, diagnostics.text(), tooBig ? ErrorCode::kUnsupported : ErrorCode::kCompileFailed);
   }
 

@@ -121,48 +121,110 @@ def JoinProducts : Pass<"tile-join-products", "::mlir::func::FuncOp"> {
   }];
 }
 
-def AssignStages : Pass<"tile-assign-stages", "::mlir::func::FuncOp"> {
-  let summary = "chooses the loads that run ahead of their loop";
+def InsertCopies : Pass<"tile-insert-copies", "::mlir::func::FuncOp"> {
+  let summary = "makes a buffer, a copy and a read of each load through shared memory";
   let description = [{
-    In a loop with `tile.stages = S`, S > 1, a load into or through shared memory becomes a ring of S tiles if the rows of a
-    later iteration can be computed now. That is the case if they depend only on the induction variable, on values from
-    outside of the loop, and on scalars that the body computes from these or loads from places that depend only on these. The
-    loop must not store to the views that are read. Other loads stay synchronous.
+    A load whose layout is `shared` or `operand_a` passes through shared memory. It becomes a `tile.buffer` at the start of the
+    function, a `tile.copy` that starts to fill the buffer, and a `tile.read` of the tile with the load's layout. Other loads
+    go from memory to registers and stay as they are.
+
+    Before:
+    ```mlir
+    %k_tile = tile.load %k rows(%r) { ... } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 3> -> tensor<32x64xbf16>
+    ```
+    After:
+    ```mlir
+    %k_buffer = tile.buffer : !tile.buffer<tensor<32x64xbf16>>
+    ...
+    tile.copy %k to %k_buffer rows(%r) { ... } : !tile.view<bf16, 3>, !tile.buffer<tensor<32x64xbf16>>
+    %k_tile = tile.read %k_buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<32x64xbf16>>
+    ```
+  }];
+  let dependentDialects = ["::nsa::tile::TileDialect"];
+}
+
+def ExpandStages : Pass<"tile-expand-stages", "::mlir::func::FuncOp"> {
+  let summary = "starts the copies of a pipelined loop ahead of its iterations";
+  let description = [{
+    In a loop with `tile.stages = S`, S > 1, a copy in the body is started S - 1 iterations early if the rows of a later
+    iteration can be computed now. That is the case if they depend only on the induction variable, on values from outside of
+    the loop, and on scalars that the body computes from these or loads from places that depend only on these. The loop must
+    not store to the views that are read. Other copies stay where they are.
+
+    The buffer of an early copy becomes a ring of S stages. The copy moves into a `tile.fetch` before the loop, with the scalars
+    on which it depends. A scalar that the body needs too is computed in both places. If it has several uses, it is marked
+    `tile.named`: the emitted code gives it a variable in both places. `tile.fetch_ahead` at the start of the body starts the copies of a later iteration, and
+    the tiles are read behind it.
 
     Before:
     ```mlir
     scf.for %key = %first to %past step %key_tile : i32 {
-      %k_tile = tile.load %k rows(%r) { ... %key ... } {tile.layout = #tile.layout<shared>} : ...
+      tile.copy %k to %k_buffer rows(%r) { ... %key ... } : !tile.view<bf16, 3>, !tile.buffer<tensor<32x64xbf16>>
+      %k_tile = tile.read %k_buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<32x64xbf16>>
     } {tile.stages = 2 : i32}
     ```
     After:
     ```mlir
+    %fetch = tile.fetch %first to %past step %key_tile stages(2) : i32 (%key, %stage) {
+      tile.copy %k to %k_buffer[%stage] rows(%r) { ... %key ... } : !tile.view<bf16, 3>, !tile.buffer<tensor<32x64xbf16>, 2>
+    }
     scf.for %key = %first to %past step %key_tile : i32 {
-      %k_tile = tile.load %k rows(%r) { ... %key ... } {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32} : ...
+      %stage = tile.fetch_ahead %fetch at %key : i32
+      %k_tile = tile.read %k_buffer[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<32x64xbf16>, 2>
     } {tile.stages = 2 : i32}
     ```
   }];
+  let dependentDialects = ["::nsa::tile::TileDialect"];
 }
 
-def PlanSharedMemory : Pass<"tile-plan-shared-memory", "::mlir::func::FuncOp"> {
-  let summary = "gives each tile in shared memory its place";
+def InsertBarriers : Pass<"tile-insert-barriers", "::mlir::func::FuncOp"> {
+  let summary = "waits for copies before they are read, and keeps threads from overwriting what others read";
   let description = [{
-    A tile of the layout `shared` takes rows x columns x element size bytes, times the depth of its ring. A tile of the layout
-    `operand_a` passes through shared memory on its way to the registers and takes one such tile. A list takes 8 bytes per slot
-    for each of its rows, and for four more rows. Offsets are multiples of 128 bytes, as the swizzle requires. A total above
-    `limit` is an error that names both numbers.
+    - One wait serves all copies that follow each other. It is placed before the first operation that reads one of their tiles,
+      has an effect on memory, or is a branch or a loop. Reads move behind the wait.
+    - A pipelined loop starts its first copies before it waits for earlier ones, which are the oldest group. If only the loop
+      reads them, and they stay in shared memory, the loop's own first wait serves.
+    - An iteration of a pipelined loop waits for its own group. The barrier there makes the tiles visible to all threads. It
+      also guarantees that all threads have left the iteration whose stage the next copies overwrite.
+    - An iteration that copies without a ring ends with a barrier, because the next iteration overwrites its tiles.
+
+    Before:
+    ```mlir
+    tile.copy %q to %q_buffer rows(%r) { ... } : !tile.view<bf16, 3>, !tile.buffer<tensor<64x64xbf16>>
+    %q_tile = tile.read %q_buffer {tile.layout = #tile.layout<operand_a>} : !tile.buffer<tensor<64x64xbf16>>
+    %s = tile.dot %q_tile, %k_tile, %zeros {...} : ...
+    ```
+    After:
+    ```mlir
+    tile.copy %q to %q_buffer rows(%r) { ... } : !tile.view<bf16, 3>, !tile.buffer<tensor<64x64xbf16>>
+    tile.commit_copies
+    tile.wait_copies 0
+    tile.barrier
+    %q_tile = tile.read %q_buffer {tile.layout = #tile.layout<operand_a>} : !tile.buffer<tensor<64x64xbf16>>
+    %s = tile.dot %q_tile, %k_tile, %zeros {...} : ...
+    ```
+  }];
+  let dependentDialects = ["::nsa::tile::TileDialect"];
+}
+
+def PlanBuffers : Pass<"tile-plan-buffers", "::mlir::func::FuncOp"> {
+  let summary = "gives each buffer and each list its place in shared memory";
+  let description = [{
+    A buffer takes rows x columns x element size bytes, times its stages. A list takes 8 bytes per slot for each of its rows,
+    and for four more rows. Lists come first, then buffers in their order. Offsets are multiples of 128 bytes, as the swizzle
+    requires. A total above `limit` is an error that names both numbers.
 
     Before:
     ```mlir
     func.func @f(%k: !tile.view<bf16, 3>) {
-      %a = tile.load %k rows(%r) { ... } {tile.layout = #tile.layout<operand_a>} : ... -> tensor<64x64xbf16>
-      %b = tile.load %k rows(%r) { ... } {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32} : ... -> tensor<32x64xbf16>
+      %a = tile.buffer : !tile.buffer<tensor<64x64xbf16>>
+      %b = tile.buffer : !tile.buffer<tensor<32x64xbf16>, 2>
     ```
     After:
     ```mlir
     func.func @f(%k: !tile.view<bf16, 3>) attributes {tile.shared_bytes = 16384 : i64} {
-      %a = tile.load %k rows(%r) { ... } {tile.layout = #tile.layout<operand_a>, tile.shared_offset = 0 : i64} : ...
-      %b = tile.load %k rows(%r) { ... } {..., tile.ring = 2 : i32, tile.shared_offset = 8192 : i64} : ...
+      %a = tile.buffer {tile.shared_offset = 0 : i64} : !tile.buffer<tensor<64x64xbf16>>
+      %b = tile.buffer {tile.shared_offset = 8192 : i64} : !tile.buffer<tensor<32x64xbf16>, 2>
     ```
   }];
   let options = [Option<"limit", "limit", "int64_t", "49152", "bytes of shared memory that a block may use">];

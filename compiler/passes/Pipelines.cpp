@@ -28,8 +28,10 @@ static void addCommonPasses(OpPassManager &manager, LayoutTarget target) {
 void buildGpuPipeline(OpPassManager &manager, int64_t sharedLimit) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   addCommonPasses(functions, LayoutTarget::kGpu);
-  functions.addPass(createAssignStages());
-  functions.addPass(createPlanSharedMemory({sharedLimit}));
+  functions.addPass(createInsertCopies());
+  functions.addPass(createExpandStages());
+  functions.addPass(createInsertBarriers());
+  functions.addPass(createPlanBuffers({sharedLimit}));
 }
 
 void buildCpuPipeline(OpPassManager &manager) { addCommonPasses(manager.nest<func::FuncOp>(), LayoutTarget::kCpu); }

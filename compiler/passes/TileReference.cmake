@@ -18,12 +18,12 @@ function(generate result)
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
-generate(dialect -gen-dialect-doc -dialect=tile ${SOURCE}/compiler/dialect/TileOps.td)
+generate(dialect -gen-dialect-doc -dialect=tile ${SOURCE}/compiler/dialect/TileScheduledOps.td)
 generate(passes -gen-pass-doc ${SOURCE}/compiler/passes/Passes.td)
 generate(cpu_passes -gen-pass-doc ${SOURCE}/compiler/cpu/Passes.td)
 file(WRITE ${OUTPUT} "# What can a tile program say?
 
-Generated from compiler/dialect/TileOps.td and the Passes.td of compiler/passes and compiler/cpu by the target `nsa_tile_reference`.
+Generated from the .td files of compiler/dialect and the Passes.td of compiler/passes and compiler/cpu by the target `nsa_tile_reference`.
 [Decision 0001](decisions/0001-tile-programs.md) gives the reasons, [writing_a_template](writing_a_template.md) the way in.
 
 ${dialect}

@@ -10,8 +10,6 @@
 // RUN: not emit-cuda --scheduled %t/untranslated.mlir 2>&1 | FileCheck %s --check-prefix=UNTRANSLATED
 // RUN: not emit-cuda --scheduled %t/half_arithmetic.mlir 2>&1 | FileCheck %s --check-prefix=HALF
 // RUN: not emit-cuda --scheduled %t/index_loop.mlir 2>&1 | FileCheck %s --check-prefix=INDEX
-// RUN: not emit-cuda --scheduled %t/ring_outside.mlir 2>&1 | FileCheck %s --check-prefix=RING
-// RUN: not emit-cuda --scheduled %t/ring_depths.mlir 2>&1 | FileCheck %s --check-prefix=DEPTHS
 // RUN: not emit-cuda --scheduled %t/argument.mlir 2>&1 | FileCheck %s --check-prefix=ARGUMENT
 
 // WARPS: error: has no 'tile.warps'
@@ -31,13 +29,10 @@ func.func @f(%y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} 
   return
 }
 
-// PLACE: error: 'tile.load' op has no 'tile.shared_offset'
+// PLACE: error: 'tile.buffer' op has no 'tile.shared_offset'
 //--- no_place.mlir
-func.func @f(%x: !tile.view<bf16, 1>) attributes {tile.warps = 1 : i32} {
-  %always = arith.constant true
-  %t = tile.load %x rows(%r) {
-    tile.at [%r] if %always
-  } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+func.func @f() attributes {tile.warps = 1 : i32} {
+  %t = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
   return
 }
 
@@ -45,9 +40,8 @@ func.func @f(%x: !tile.view<bf16, 1>) attributes {tile.warps = 1 : i32} {
 //--- map_of_shared.mlir
 func.func @f(%x: !tile.view<f32, 1>) attributes {tile.warps = 1 : i32} {
   %always = arith.constant true
-  %t = tile.load %x rows(%r) {
-    tile.at [%r] if %always
-  } {tile.layout = #tile.layout<shared>, tile.shared_offset = 0 : i64} : !tile.view<f32, 1> -> tensor<16x16xf32>
+  %buffer = tile.buffer {tile.shared_offset = 0 : i64} : !tile.buffer<tensor<16x16xf32>>
+  %t = tile.read %buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xf32>>
   %u = arith.negf %t {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
   tile.store %u, %x rows(%r) {
     tile.at [%r] if %always
@@ -74,9 +68,8 @@ func.func @f(%x: !tile.view<bf16, 1>, %y: !tile.view<f32, 1>, %c: f32) attribute
 //--- left_in_shared.mlir
 func.func @f(%x: !tile.view<bf16, 1>, %y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
   %always = arith.constant true
-  %t = tile.load %x rows(%r) {
-    tile.at [%r] if %always
-  } {tile.layout = #tile.layout<shared>, tile.shared_offset = 0 : i64} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %buffer = tile.buffer {tile.shared_offset = 0 : i64} : !tile.buffer<tensor<16x16xbf16>>
+  %t = tile.read %buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
   %zeros = tile.splat %c {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
   %p = tile.dot %t, %t, %zeros {tile.layout = #tile.layout<accumulator>, zero_annihilates} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
   tile.store %p, %y rows(%r) {
@@ -131,38 +124,6 @@ func.func @f(%status: !tile.view<i32, 1>, %n: i32) attributes {tile.warps = 1 : 
   %one = arith.constant 1 : index
   scf.for %i = %zero to %ten step %one {
     tile.report %always, %n, %n to %status : !tile.view<i32, 1>
-  }
-  return
-}
-
-// RING: error: 'tile.load' op is a ring outside of a loop's body
-//--- ring_outside.mlir
-func.func @f(%x: !tile.view<f32, 1>, %y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
-  %always = arith.constant true
-  %t = tile.load %x rows(%r) {
-    tile.at [%r] if %always
-  } {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32, tile.shared_offset = 0 : i64} : !tile.view<f32, 1> -> tensor<16x16xf32>
-  %zeros = tile.splat %c {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
-  %p = tile.dot %t, %t, %zeros {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
-  tile.store %p, %y rows(%r) {
-    tile.at [%r] if %always
-  } : tensor<16x16xf32>, !tile.view<f32, 1>
-  return
-}
-
-// DEPTHS: error: 'tile.load' op has a ring of 3 : i32; the loads of a loop have one depth, at least 2
-//--- ring_depths.mlir
-func.func @f(%x: !tile.view<f32, 1>, %n: i32) attributes {tile.warps = 1 : i32} {
-  %always = arith.constant true
-  %zero = arith.constant 0 : i32
-  %one = arith.constant 1 : i32
-  scf.for %i = %zero to %n step %one : i32 {
-    %t = tile.load %x rows(%r) {
-      tile.at [%i] if %always
-    } {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32, tile.shared_offset = 0 : i64} : !tile.view<f32, 1> -> tensor<16x16xf32>
-    %u = tile.load %x rows(%r) {
-      tile.at [%r] if %always
-    } {tile.layout = #tile.layout<shared>, tile.ring = 3 : i32, tile.shared_offset = 2048 : i64} : !tile.view<f32, 1> -> tensor<16x16xf32>
   }
   return
 }

@@ -230,7 +230,7 @@ func.func @store_places_unseen(%view: !tile.view<f32, 1>, %tile: tensor<16xf32>,
 // -----
 
 func.func @at_alone(%ok: i1) {
-  // expected-error@+1 {{expects parent op to be one of 'tile.load, tile.store'}}
+  // expected-error@+1 {{expects parent op to be one of 'tile.load, tile.store, tile.copy'}}
   tile.at [] if %ok
 }
 

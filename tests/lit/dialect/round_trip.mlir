@@ -28,12 +28,12 @@ func.func @rows(%q: !tile.view<bf16, 3>, %lse: !tile.view<f32, 3>, %first: i32, 
   // CHECK-NEXT: %[[TIME:.*]] = arith.addi %{{.*}}, %[[R]] : i32
   // CHECK-NEXT: %[[EXISTS:.*]] = arith.cmpi slt, %[[TIME]]
   // CHECK-NEXT: tile.at [%{{.*}}, %[[TIME]], %{{.*}}] if %[[EXISTS]]
-  // CHECK-NEXT: } columns(72) {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32} : !tile.view<bf16, 3> -> tensor<64x80xbf16>
+  // CHECK-NEXT: } columns(72) {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 3> -> tensor<64x80xbf16>
   %tile = tile.load %q rows(%r) {
     %time = arith.addi %first, %r : i32
     %exists = arith.cmpi slt, %time, %past : i32
     tile.at [%first, %time, %past] if %exists
-  } columns(72) {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32} : !tile.view<bf16, 3> -> tensor<64x80xbf16>
+  } columns(72) {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 3> -> tensor<64x80xbf16>
   // CHECK: tile.load %{{.*}} rows(%{{.*}}) {
   // CHECK: } : !tile.view<f32, 3> -> tensor<64xf32>
   %row = tile.load %lse rows(%r) {

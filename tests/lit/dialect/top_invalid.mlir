@@ -98,7 +98,7 @@ func.func @part_depth(%a: tensor<16x32xf32>, %b: tensor<24x16xf32>, %acc: tensor
 // -----
 
 func.func @offset_place(%x: tensor<16x16xf32>) {
-  // expected-error@+1 {{'tile.shared_offset' belongs on a tile.load or tile.top_create}}
+  // expected-error@+1 {{'tile.shared_offset' belongs on a tile.buffer or tile.top_create}}
   %m = tile.reduce last %x {tile.shared_offset = 0 : i64} : tensor<16x16xf32> -> tensor<16xf32>
   return
 }

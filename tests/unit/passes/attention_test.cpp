@@ -248,10 +248,7 @@ TEST_F(AttentionTest, KeysAndValuesRunAhead) {
     auto module = schedule(c, candidate);
     ASSERT_TRUE(module);
     std::map<std::string, int64_t> rings;
-    module->walk([&](tile::LoadOp load) {
-      auto ring = load->getAttrOfType<mlir::IntegerAttr>(tile::kRingAttr);
-      rings[tile::sourceName(load)] = ring ? ring.getInt() : 1;
-    });
+    module->walk([&](tile::BufferOp buffer) { rings[tile::sourceName(buffer)] = buffer.getType().getStages(); });
     EXPECT_EQ(rings, (std::map<std::string, int64_t>{{"q_tile", 1}, {"k_tile", stages}, {"v_tile", stages}}))
         << candidate.configText;
   }

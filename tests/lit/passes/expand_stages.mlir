@@ -1,8 +1,17 @@
-// RUN: nsa-opt %s --tile-assign-stages | FileCheck %s
+// RUN: nsa-opt %s --tile-insert-copies --tile-expand-stages | FileCheck %s
 
 // Rows that depend on the induction variable and on values from outside can be told ahead.
 // CHECK-LABEL: func.func @ahead
-// CHECK: } {tile.layout = #tile.layout<shared>, tile.ring = 3 : i32} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+// CHECK-NEXT: %[[RING:.*]] = tile.buffer : !tile.buffer<tensor<32x64xbf16>, 3>
+// CHECK-NEXT: %[[FETCH:.*]] = tile.fetch %arg1 to %arg2 step %arg3 stages(3) : i32 (%[[AHEAD:.*]], %[[FILLED:.*]]) {
+// CHECK-NEXT: tile.copy %arg0 to %[[RING]][%[[FILLED]]] rows(%[[ROW:.*]]) {
+// CHECK-NEXT: arith.addi %[[AHEAD]], %[[ROW]] : i32
+// CHECK: } : !tile.view<bf16, 1>, !tile.buffer<tensor<32x64xbf16>, 3>
+// CHECK-NEXT: }
+// CHECK-NEXT: scf.for %[[KEY:.*]] = %arg1 to %arg2 step %arg3
+// CHECK-NEXT: %[[STAGE:.*]] = tile.fetch_ahead %[[FETCH]] at %[[KEY]] : i32
+// CHECK-NEXT: tile.read %[[RING]][%[[STAGE]]] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<32x64xbf16>, 3>
+// CHECK-NEXT: } {tile.stages = 3 : i32}
 func.func @ahead(%view: !tile.view<bf16, 1>, %first: i32, %past: i32, %step: i32) {
   scf.for %key = %first to %past step %step : i32 {
     %k = tile.load %view rows(%r) {
@@ -16,8 +25,12 @@ func.func @ahead(%view: !tile.view<bf16, 1>, %first: i32, %past: i32, %step: i32
 
 // So are loads of left sides, which go on to registers, and chunks of rows whose number is known ahead.
 // CHECK-LABEL: func.func @operand
-// CHECK: } chunk(%{{.*}} of %{{.*}}) {tile.layout = #tile.layout<operand_a>, tile.ring = 2 : i32} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
-// CHECK: } chunk(%{{.*}} of %{{.*}}) {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+// CHECK: tile.fetch %{{.*}} stages(2) : i32 (%[[AHEAD:.*]], %{{.*}}) {
+// CHECK: } chunk(%arg1 of %arg2) : !tile.view<bf16, 1>, !tile.buffer<tensor<32x64xbf16>, 2>
+// CHECK: } chunk(%[[AHEAD]] of %arg2) : !tile.view<bf16, 1>, !tile.buffer<tensor<32x64xbf16>, 2>
+// CHECK: tile.fetch_ahead
+// CHECK-NEXT: tile.read %{{.*}} {tile.layout = #tile.layout<operand_a>}
+// CHECK-NEXT: tile.read %{{.*}} {tile.layout = #tile.layout<shared>}
 func.func @operand(%view: !tile.view<bf16, 1>, %chunk: i32, %columns: i32, %n: i32, %ok: i1) {
   scf.for %key = %n to %columns step %n : i32 {
     %a = tile.load %view rows(%r) {
@@ -32,7 +45,7 @@ func.func @operand(%view: !tile.view<bf16, 1>, %chunk: i32, %columns: i32, %n: i
 
 // One stage is no ring, and neither is a loop that the template says nothing about.
 // CHECK-LABEL: func.func @one_stage
-// CHECK-NOT: tile.ring
+// CHECK-NOT: tile.fetch
 // CHECK-LABEL: func.func @scalars
 func.func @one_stage(%view: !tile.view<bf16, 1>, %n: i32, %ok: i1) {
   scf.for %key = %n to %n step %n : i32 {
@@ -49,7 +62,22 @@ func.func @one_stage(%view: !tile.view<bf16, 1>, %n: i32, %ok: i1) {
 }
 
 // Rows and chunks may be told by scalars of the body: what it computes from the induction variable, and elements of lists.
-// CHECK-COUNT-2: tile.ring = 2 : i32
+// Scalars move with the copies. %block has three uses and the body needs it too, so it is computed in both places and named.
+// CHECK: tile.fetch %{{.*}} stages(2) : i32 (%[[AHEAD:.*]], %{{.*}}) {
+// CHECK-NEXT: %[[SLOT:.*]] = arith.divsi %[[AHEAD]], %arg3 : i32
+// CHECK-NEXT: %[[BLOCK:.*]] = tile.load_scalar %arg1[%[[SLOT]]] {tile.named}
+// CHECK-NEXT: %[[FIRST:.*]] = arith.muli %[[BLOCK]], %arg3 : i32
+// CHECK-NEXT: tile.copy
+// CHECK-NEXT: arith.addi %[[FIRST]]
+// CHECK: tile.copy
+// CHECK: } chunk(%[[BLOCK]] of %arg3)
+// CHECK: scf.for
+// CHECK-NEXT: tile.fetch_ahead
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: arith.divsi
+// CHECK-NEXT: tile.load_scalar {{.*}} {tile.named}
+// CHECK-NEXT: tile.splat
 // CHECK-LABEL: func.func @iteration_data
 func.func @scalars(%view: !tile.view<bf16, 1>, %list: !tile.view<i32, 1>, %out: !tile.view<i32, 1>, %n: i32, %ok: i1) {
   scf.for %key = %n to %n step %n : i32 {
@@ -75,7 +103,7 @@ func.func @scalars(%view: !tile.view<bf16, 1>, %list: !tile.view<i32, 1>, %out: 
 // Rows known only inside the iteration, through a loop-carried value or through memory, are loaded when they are needed; so are
 // loads of some iterations only, loads that do not go to shared memory, loads of what the loop writes or that it tells,
 // and chunks that the iteration chooses.
-// CHECK-NOT: tile.ring
+// CHECK-NOT: tile.fetch
 func.func @iteration_data(%view: !tile.view<bf16, 1>, %other: !tile.view<bf16, 1>, %list: !tile.view<i32, 1>, %n: i32, %ok: i1) {
   %last = scf.for %key = %n to %n step %n iter_args(%carried = %n) -> (i32) : i32 {
     %a = tile.load %view rows(%r) {

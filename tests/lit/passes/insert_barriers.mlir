@@ -1,0 +1,230 @@
+// RUN: nsa-opt %s --tile-insert-barriers --split-input-file | FileCheck %s
+
+// One wait serves the copies that follow each other. Operations without an effect on memory may stand between them. Tiles are
+// read behind the wait, in registers or where they are.
+// CHECK-LABEL: func.func @one_wait
+// CHECK: tile.copy
+// CHECK: arith.addi
+// CHECK-NEXT: tile.copy
+// CHECK: tile.commit_copies
+// CHECK-NEXT: tile.wait_copies 0
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: %[[A:.*]] = tile.read %{{.*}} {tile.layout = #tile.layout<operand_a>}
+// CHECK-NEXT: %[[B:.*]] = tile.read %{{.*}} {tile.layout = #tile.layout<shared>}
+// CHECK-NEXT: tile.dot %[[A]], %[[B]]
+// CHECK-NOT: tile.barrier
+func.func @one_wait(%x: !tile.view<bf16, 1>, %n: i32, %ok: i1, %acc: tensor<16x16xf32>) {
+  %a_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %b_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  tile.copy %x to %a_buffer rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %a = tile.read %a_buffer {tile.layout = #tile.layout<operand_a>} : !tile.buffer<tensor<16x16xbf16>>
+  %m = arith.addi %n, %n : i32
+  tile.copy %x to %b_buffer rows(%r) {
+    tile.at [%m] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %b = tile.read %b_buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %s = tile.dot %a, %b, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+// Loads, stores, branches, loops without a ring, and the end of a block wait for all copies. An arm that copied waits at
+// its end, and an iteration that copied ends with a barrier, because the next one overwrites its tile.
+// CHECK-LABEL: func.func @waits
+// CHECK: tile.copy
+// CHECK: tile.commit_copies
+// CHECK-NEXT: tile.wait_copies 0
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: tile.load_scalar
+// CHECK: scf.if
+// CHECK: tile.copy
+// CHECK: tile.commit_copies
+// CHECK-NEXT: tile.wait_copies 0
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: {{^ +[}]$}}
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: tile.copy
+// CHECK: tile.commit_copies
+// CHECK-NEXT: tile.wait_copies 0
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: {{^ +[}]$}}
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: {{^ +[}]$}}
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: tile.load_scalar
+// CHECK-NEXT: {{^ +[}]$}}
+func.func @waits(%x: !tile.view<bf16, 1>, %list: !tile.view<i32, 1>, %n: i32, %ok: i1) {
+  %buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %arm_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %loop_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  tile.copy %x to %buffer rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %a = tile.read %buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %m = tile.load_scalar %list[%n] : !tile.view<i32, 1>
+  scf.if %ok {
+    tile.copy %x to %arm_buffer rows(%r) {
+      tile.at [%r] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+    %b = tile.read %arm_buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    scf.for %j = %n to %m step %n : i32 {
+      tile.copy %x to %loop_buffer rows(%r) {
+        tile.at [%j] if %ok
+      } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+      %b = tile.read %loop_buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+    }
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %k = tile.load_scalar %list[%i] : !tile.view<i32, 1>
+  }
+  return
+}
+
+// -----
+
+// A pipelined loop starts its first copies before it waits for earlier ones, the oldest of its groups. If only the loop reads
+// them and they stay in shared memory, they are read behind its own first wait.
+// CHECK-LABEL: func.func @pipeline
+// CHECK: tile.copy
+// CHECK: tile.commit_copies
+// CHECK-NEXT: %[[FETCH:.*]] = tile.fetch
+// CHECK: scf.for
+// CHECK-NEXT: tile.wait_copies 1
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.read %{{.*}} {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+// CHECK-NEXT: tile.fetch_ahead %[[FETCH]]
+// CHECK-NEXT: tile.commit_copies
+// CHECK-NEXT: tile.read %{{.*}} : !tile.buffer<tensor<16x16xbf16>, 3>
+// CHECK-NEXT: tile.dot
+// CHECK-NEXT: {{^ +[}]$}}
+func.func @pipeline(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: i1, %acc: tensor<16x16xf32>) {
+  %a_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %ring = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 3>
+  tile.copy %x to %a_buffer rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %a = tile.read %a_buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %fetch = tile.fetch %n to %m step %n stages(3) : i32 (%i, %stage) {
+    tile.copy %x to %ring[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 3>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %b = tile.read %ring[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 3>
+    %s = tile.dot %a, %b, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  return
+}
+
+// -----
+
+// Tiles that go to registers, and tiles that others read too, are waited for in front of the loop: the S - 1 groups of the loop
+// may be under way.
+// CHECK-LABEL: func.func @operand
+// CHECK: tile.commit_copies
+// CHECK-NEXT: tile.fetch
+// CHECK: tile.wait_copies 1
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.read %{{.*}} {tile.layout = #tile.layout<operand_a>}
+// CHECK-NEXT: tile.read %{{.*}} {tile.layout = #tile.layout<shared>}
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: tile.wait_copies 0
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.fetch_ahead
+// CHECK-NEXT: tile.commit_copies
+func.func @operand(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: i1, %acc: tensor<16x16xf32>) {
+  %a_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %b_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %ring = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  tile.copy %x to %a_buffer rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %a = tile.read %a_buffer {tile.layout = #tile.layout<operand_a>} : !tile.buffer<tensor<16x16xbf16>>
+  tile.copy %x to %b_buffer rows(%r) {
+    tile.at [%n] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %b = tile.read %b_buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %fetch = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %x to %ring[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %c = tile.read %ring[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %s = tile.dot %a, %c, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  %t = tile.dot %a, %b, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+// A loop that carries a copied tile reads it, so its own copies start after the wait. In an outer loop no wait is left to the
+// inner one, which may not run, and the outer iteration ends with a barrier.
+// CHECK-LABEL: func.func @carried_and_nested
+// CHECK: tile.wait_copies 0
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: tile.fetch
+// CHECK: scf.for
+// CHECK-NEXT: tile.wait_copies 0
+// CHECK: scf.yield
+// CHECK: scf.for
+// CHECK: tile.commit_copies
+// CHECK-NEXT: tile.fetch
+// CHECK: tile.wait_copies 1
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: scf.for
+// CHECK: {{^ +[}]$}}
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: {{^ +[}]$}}
+func.func @carried_and_nested(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: i1, %acc: tensor<16x16xf32>) {
+  %a_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %b_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %ring = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  %other_ring = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  tile.copy %x to %a_buffer rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %a = tile.read %a_buffer {tile.layout = #tile.layout<operand_a>} : !tile.buffer<tensor<16x16xbf16>>
+  %fetch = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %x to %ring[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  %last = scf.for %i = %n to %m step %n iter_args(%carried = %a) -> (tensor<16x16xbf16>) : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %c = tile.read %ring[%stage] {tile.layout = #tile.layout<operand_a>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    scf.yield %c : tensor<16x16xbf16>
+  }
+  scf.for %j = %n to %m step %n : i32 {
+    tile.copy %x to %b_buffer rows(%r) {
+      tile.at [%j] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+    %b = tile.read %b_buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+    %inner = tile.fetch %n to %j step %n stages(2) : i32 (%i, %stage) {
+      tile.copy %x to %other_ring[%stage] rows(%r) {
+        tile.at [%i] if %ok
+      } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+    }
+    scf.for %i = %n to %j step %n : i32 {
+      %stage = tile.fetch_ahead %inner at %i : i32
+      %c = tile.read %other_ring[%stage] {tile.layout = #tile.layout<operand_a>} : !tile.buffer<tensor<16x16xbf16>, 2>
+      %s = tile.dot %c, %b, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+    }
+  }
+  return
+}

@@ -1,0 +1,48 @@
+// RUN: nsa-opt %s --tile-insert-copies --split-input-file | FileCheck %s
+
+// Loads through shared memory become a copy and a read. Buffers stand at the start of the function, in the order of the loads.
+// CHECK-LABEL: func.func @copies
+// CHECK-NEXT: %[[Q:.*]] = tile.buffer : !tile.buffer<tensor<16x64xbf16>>
+// CHECK-NEXT: %[[K:.*]] = tile.buffer : !tile.buffer<tensor<32x64xbf16>>
+// CHECK-NEXT: arith.constant
+// CHECK-NEXT: tile.copy %arg0 to %[[Q]] rows(%[[ROW:.*]]) {
+// CHECK-NEXT: tile.at [%[[ROW]]] if %arg2
+// CHECK-NEXT: } columns(60) : !tile.view<bf16, 1>, !tile.buffer<tensor<16x64xbf16>>
+// CHECK-NEXT: %[[QT:.*]] = tile.read %[[Q]] {tile.layout = #tile.layout<operand_a>} : !tile.buffer<tensor<16x64xbf16>>
+// CHECK: scf.for %[[KEY:.*]] =
+// CHECK-NEXT: tile.copy %arg0 to %[[K]] rows(%{{.*}}) {
+// CHECK-NEXT: tile.at [%[[KEY]]] if %arg2
+// CHECK-NEXT: } chunk(%[[KEY]] of %arg1) : !tile.view<bf16, 1>, !tile.buffer<tensor<32x64xbf16>>
+// CHECK-NEXT: %[[KT:.*]] = tile.read %[[K]] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<32x64xbf16>>
+// CHECK-NEXT: tile.dot %[[QT]], %[[KT]]
+func.func @copies(%view: !tile.view<bf16, 1>, %n: i32, %ok: i1) {
+  %zero = arith.constant 0.0 : f32
+  %q = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } columns(60) {tile.layout = #tile.layout<operand_a>} : !tile.view<bf16, 1> -> tensor<16x64xbf16>
+  %zeros = tile.splat %zero : tensor<16x32xf32>
+  scf.for %key = %n to %n step %n : i32 {
+    %k = tile.load %view rows(%r) {
+      tile.at [%key] if %ok
+    } chunk(%key of %n) {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    %s = tile.dot %q, %k, %zeros {transpose_b} : tensor<16x64xbf16>, tensor<32x64xbf16> -> tensor<16x32xf32>
+  }
+  return
+}
+
+// -----
+
+// Loads into registers stay.
+// CHECK-LABEL: func.func @registers
+// CHECK-NOT: tile.buffer
+// CHECK: tile.load
+// CHECK: tile.load
+func.func @registers(%view: !tile.view<bf16, 1>, %ok: i1) {
+  %a = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } {tile.layout = #tile.layout<row>} : !tile.view<bf16, 1> -> tensor<16xbf16>
+  %b = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } {tile.layout = #tile.layout<accumulator>} : !tile.view<bf16, 1> -> tensor<16x64xbf16>
+  return
+}
