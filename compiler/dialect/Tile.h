@@ -11,6 +11,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <optional>
 
 #include "compiler/dialect/TileDialect.h.inc"
@@ -42,6 +44,14 @@ bool isTile(mlir::Value value);
 // never has a layout.
 std::optional<Layout> layoutOf(mlir::Value tile);
 
+enum class LayoutTarget { kCpu, kGpu };
+
+// Returns the layout of a tile for which no operation demands another one.
+Layout ordinaryLayout(mlir::Value tile, LayoutTarget target);
+
+// Receives a tile and the layout in which an operation needs it.
+using LayoutDemand = llvm::function_ref<void(mlir::Value, Layout)>;
+
 // The range of tensor columns that a tile.load or a tile.store moves.
 struct TileColumns {
   int64_t width = 1; // columns of the tile
@@ -56,6 +66,8 @@ struct TileColumns {
 };
 
 } // namespace nsa::tile
+
+#include "compiler/dialect/TileInterfaces.h.inc"
 
 #define GET_OP_CLASSES
 #include "compiler/dialect/TileOps.h.inc"

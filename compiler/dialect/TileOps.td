@@ -4,11 +4,16 @@
 #define NSA_TILE_OPS_TD
 
 include "compiler/dialect/TileBase.td"
+include "compiler/dialect/TileInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
+
+// Operations whose demands or offers for layouts are not the default ones. TileLayouts.cpp has them.
+def Tile_DemandsLayouts : DeclareOpInterfaceMethods<LayoutOpInterface, ["demandLayouts"]>;
+def Tile_OffersLayout : DeclareOpInterfaceMethods<LayoutOpInterface, ["offersLayout"]>;
 
 //===----------------------------------------------------------------------===//
 // Program and arguments
@@ -71,7 +76,7 @@ def Tile_ReportOp : Tile_Op<"report", [MemoryEffects<[MemRead, MemWrite]>]> {
 //===----------------------------------------------------------------------===//
 
 def Tile_LoadOp : Tile_Op<"load", [
-    MemoryEffects<[MemRead]>, SingleBlock, AttrSizedOperandSegments,
+    MemoryEffects<[MemRead]>, SingleBlock, AttrSizedOperandSegments, Tile_OffersLayout,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "a tile whose rows lie anywhere in a view";
   let description = [{
@@ -118,7 +123,7 @@ def Tile_LoadOp : Tile_Op<"load", [
 }
 
 def Tile_StoreOp : Tile_Op<"store", [
-    MemoryEffects<[MemWrite]>, SingleBlock, AttrSizedOperandSegments,
+    MemoryEffects<[MemWrite]>, SingleBlock, AttrSizedOperandSegments, LayoutOpInterface,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "writes the rows of a tile anywhere in a view";
   let description = [{
@@ -184,7 +189,7 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_SplatOp : Tile_Op<"splat", [Pure,
+def Tile_SplatOp : Tile_Op<"splat", [Pure, LayoutOpInterface,
     TypesMatchWith<"scalar has the tile's element type", "result", "scalar", "::llvm::cast<::mlir::ShapedType>($_self).getElementType()">]> {
   let summary = "a scalar as every element of a tile";
   let description = [{
@@ -226,7 +231,7 @@ def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let hasFolder = 1;
 }
 
-def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments,
+def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments, Tile_DemandsLayouts,
     TypesMatchWith<"accumulator and result are of one type", "result", "acc", "$_self">]> {
   let summary = "acc + a b, or acc + a b^T, accumulated in f32";
   let description = [{
@@ -256,7 +261,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments,
   let hasVerifier = 1;
 }
 
-def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure, LayoutOpInterface]> {
   let summary = "maximum or sum along the columns, or the last of them";
   let description = [{
     Each target adds in an order of its own, which is fixed. It is not specified whether a maximum keeps or drops NaN.
@@ -271,7 +276,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_ShiftOp : Tile_Op<"shift", [Pure,
+def Tile_ShiftOp : Tile_Op<"shift", [Pure, LayoutOpInterface,
     TypesMatchWith<"source and result are of one type", "result", "source", "$_self">]> {
   let summary = "moves every column one to the right and inserts a new first column";
   let description = [{
@@ -287,7 +292,7 @@ def Tile_ShiftOp : Tile_Op<"shift", [Pure,
   let hasVerifier = 1;
 }
 
-def Tile_MapOp : Tile_Op<"map", [Pure, IsolatedFromAbove, SingleBlock,
+def Tile_MapOp : Tile_Op<"map", [Pure, IsolatedFromAbove, SingleBlock, Tile_OffersLayout,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "one elementwise expression (made by FuseElementwise)";
   let description = [{
@@ -339,7 +344,7 @@ def Tile_TopCreateOp : Tile_Op<"top_create", [MemoryEffects<[MemAlloc, MemWrite]
   let assemblyFormat = "attr-dict `:` qualified(type($lists))";
 }
 
-def Tile_TopInsertOp : Tile_Op<"top_insert", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_TopInsertOp : Tile_Op<"top_insert", [MemoryEffects<[MemRead, MemWrite]>, LayoutOpInterface]> {
   let summary = "offers the columns of a tile to the lists of its rows";
   let description = [{
     Column c of the tile has the number `first` + c in its row. The numbers are not negative, and each is offered once.
@@ -353,7 +358,7 @@ def Tile_TopInsertOp : Tile_Op<"top_insert", [MemoryEffects<[MemRead, MemWrite]>
   let hasVerifier = 1;
 }
 
-def Tile_TopNextOp : Tile_Op<"top_next", [MemoryEffects<[MemRead]>,
+def Tile_TopNextOp : Tile_Op<"top_next", [MemoryEffects<[MemRead]>, LayoutOpInterface,
     TypesMatchWith<"columns before and after are of one type", "column", "after", "$_self">]> {
   let summary = "for each row the lowest listed column after a given one";
   let description = [{

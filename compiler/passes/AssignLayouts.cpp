@@ -22,54 +22,7 @@ struct Demand {
   Operation *by;
 };
 
-int64_t rankOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getRank(); }
 Type elementOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getElementType(); }
-
-// The layouts of a target. The table in Passes.td says the same in words.
-class LayoutRules {
-public:
-  explicit LayoutRules(LayoutTarget target) : gpu(target == LayoutTarget::kGpu) {}
-
-  // The layout of a tile for which no operation demands one.
-  Layout ordinary(Value tile) const {
-    if (!gpu)
-      return Layout::Lanes;
-    return rankOf(tile) == 1 ? Layout::Row : Layout::Accumulator;
-  }
-
-  Layout rightSide() const { return gpu ? Layout::Shared : Layout::RowMajor; }
-
-  Layout leftSide(Value tile) const {
-    if (!gpu)
-      return Layout::Lanes;
-    auto load = tile.getDefiningOp<LoadOp>();
-    if (!elementOf(tile).isF32()) {
-      auto stays = load ? load->getAttrOfType<BoolAttr>(kStayInSharedAttr) : nullptr;
-      return stays && stays.getValue() ? Layout::Shared : Layout::OperandA;
-    }
-    // There is no ldmatrix for f32. A loaded tile is read from shared memory, and a computed tile is read from the
-    // registers in which it was computed.
-    return load ? Layout::Shared : Layout::Accumulator;
-  }
-
-  // Whether `producer` can make its result in this layout.
-  bool offers(Operation *producer, Layout layout) const {
-    Value tile = producer->getResult(0);
-    if (layout == ordinary(tile))
-      return true;
-    if (isa<LoadOp>(producer))
-      return rankOf(tile) == 2 &&
-             (gpu ? layout == Layout::OperandA || layout == Layout::Shared : layout == Layout::RowMajor);
-    // The fragments of an accumulator, once rounded, are the fragments of a left side. So a map can write either
-    // layout.
-    if (isa<MapOp>(producer))
-      return gpu && layout == Layout::OperandA && rankOf(tile) == 2 && !elementOf(tile).isF32();
-    return false;
-  }
-
-private:
-  bool gpu;
-};
 
 // The shapes that tensor core fragments can hold.
 class FragmentRules {
@@ -123,15 +76,14 @@ struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
   void runOnOperation() override {
     joined = {};
     demands.clear();
-    LayoutRules rules(target);
     getOperation().walk([&](Operation *op) { joinControlFlow(op); });
-    getOperation().walk([&](Operation *op) { collectDemands(op, rules); });
-
-    WalkResult walk = getOperation().walk([&](Operation *op) {
-      bool assigned = op->getNumResults() != 1 || !isTile(op->getResult(0)) || isa<scf::ForOp, scf::IfOp>(op) ||
-                      succeeded(assign(op, rules));
-      return assigned ? WalkResult::advance() : WalkResult::interrupt();
-    });
+    WalkResult walk = getOperation().walk(
+        [&](Operation *op) { return failed(collectDemands(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+    if (!walk.wasInterrupted())
+      walk = getOperation().walk([&](LayoutOpInterface op) {
+        bool makesTile = op->getNumResults() == 1 && isTile(op->getResult(0));
+        return makesTile && failed(assign(op)) ? WalkResult::interrupt() : WalkResult::advance();
+      });
     if (walk.wasInterrupted() || (target == LayoutTarget::kGpu && failed(checkFragments())))
       signalPassFailure();
   }
@@ -182,23 +134,22 @@ private:
       known.push_back({layout, by});
   }
 
-  void collectDemands(Operation *op, const LayoutRules &rules) {
+  LogicalResult collectDemands(Operation *op) {
     // A layout that was written by hand counts as a demand.
     if (auto layout = op->getAttrOfType<LayoutAttr>(kLayoutAttr))
       demand(op->getResult(0), layout.getValue(), op);
-    if (auto dot = dyn_cast<DotOp>(op)) {
-      demand(dot.getA(), rules.leftSide(dot.getA()), op);
-      demand(dot.getB(), rules.rightSide(), op);
-      demand(dot.getAcc(), rules.ordinary(dot.getAcc()), op);
-      demand(dot.getResult(), rules.ordinary(dot.getResult()), op);
-    } else if (isa<ReduceOp, MapOp, StoreOp, ShiftOp, TopInsertOp, TopNextOp>(op)) {
-      for (Value operand : op->getOperands())
-        if (isTile(operand))
-          demand(operand, rules.ordinary(operand), op);
+    if (auto layouts = dyn_cast<LayoutOpInterface>(op)) {
+      layouts.demandLayouts(target, [&](Value tile, Layout layout) { demand(tile, layout, op); });
+      return success();
     }
+    // Control flow passes tiles on, in whatever layout.
+    bool isControlFlow = isa<scf::ForOp, scf::IfOp>(op) || op->hasTrait<OpTrait::IsTerminator>();
+    if (isControlFlow || (llvm::none_of(op->getOperands(), isTile) && llvm::none_of(op->getResults(), isTile)))
+      return success();
+    return op->emitOpError("has tiles, but does not say in which layouts (LayoutOpInterface)");
   }
 
-  LogicalResult assign(Operation *op, const LayoutRules &rules) {
+  LogicalResult assign(LayoutOpInterface op) {
     Value tile = op->getResult(0);
     const SmallVector<Demand> &known = demandsOf(tile);
     if (known.size() > 1) {
@@ -209,8 +160,8 @@ private:
         error.attachNote(side.by->getLoc()) << side.by->getName() << " needs " << stringifyLayout(side.layout);
       return error;
     }
-    Layout layout = known.empty() ? rules.ordinary(tile) : known[0].layout;
-    if (!rules.offers(op, layout)) {
+    Layout layout = known.empty() ? ordinaryLayout(tile, target) : known[0].layout;
+    if (!op.offersLayout(target, layout)) {
       InFlightDiagnostic error = op->emitOpError() << "cannot make a tile of layout " << stringifyLayout(layout);
       error.attachNote(known[0].by->getLoc()) << known[0].by->getName() << " needs it";
       return error;

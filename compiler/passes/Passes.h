@@ -4,6 +4,8 @@
 // Thread-safety: a pass belongs to one MLIRContext and is used by one thread.
 #pragma once
 
+#include "compiler/dialect/Tile.h"
+
 #include "mlir/Pass/Pass.h"
 
 #include <cstdint>
@@ -25,8 +27,6 @@ void buildCpuPipeline(mlir::OpPassManager &manager);
 // Registers all tile passes under their names for nsa-opt, and the pipelines under the names tile-gpu{shared-limit=..}
 // and tile-cpu.
 void registerTilePasses();
-
-enum class LayoutTarget { kCpu, kGpu };
 
 #define GEN_PASS_DECL
 #include "compiler/passes/Passes.h.inc"

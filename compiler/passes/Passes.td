@@ -62,7 +62,8 @@ def FuseElementwise : Pass<"tile-fuse-elementwise", "::mlir::func::FuncOp"> {
 def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "says where the elements of each tile are";
   let description = [{
-    Each operation demands layouts for its operands and offers layouts for its result. Values that control flow joins have the
+    Each operation demands layouts for its operands and offers layouts for its result (LayoutOpInterface). An operation that
+    has tiles but does not say in which layouts is an error. Values that control flow joins have the
     same layout. The set of layouts is closed and there are no conversions. Two different demands on one tile are an error,
     and so is a demand that the producer cannot meet. The error names both sides.
 

@@ -87,3 +87,20 @@ func.func @mixed(%a: tensor<16x16xf32>, %b: tensor<16x16xbf16>, %acc: tensor<16x
   %y = tile.dot %a, %b, %acc : tensor<16x16xf32>, tensor<16x16xbf16> -> tensor<16x16xf32>
   return
 }
+
+// -----
+
+// Elementwise operations are fused before, so they have no layouts.
+func.func @without_interface(%a: tensor<16x16xf32>) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{'arith.negf' op has tiles, but does not say in which layouts (LayoutOpInterface)}}
+  %b = arith.negf %a : tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @made_without_interface(%status: !tile.view<i32, 1>) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{'tile.iota' op has tiles, but does not say in which layouts (LayoutOpInterface)}}
+  %b = tile.iota 0 : tensor<16xi32>
+  return
+}
