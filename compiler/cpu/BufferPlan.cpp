@@ -26,12 +26,14 @@ bool isReadFromMemory(OpOperand &operand) {
 }
 
 // The matrix of a map from whose vectors sums can start: it is the only matrix that the map reads, it holds floats, and
-// it has the storage of the result. Else null.
+// it has the storage of the result. Null for other maps, and for maps that read one value per column.
 Value changedTile(tile::MapOp map) {
   const TileStorage result = TileStorage::of(map.getResult(), /*lanes=*/1);
   Value found;
   for (Value input : map.getInputs()) {
     auto type = dyn_cast<RankedTensorType>(input.getType());
+    if (type && tile::isColumnVector(type))
+      return nullptr;
     if (!type || type.getRank() == 1)
       continue;
     const TileStorage storage = TileStorage::of(input, /*lanes=*/1);

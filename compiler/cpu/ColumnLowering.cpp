@@ -1,6 +1,7 @@
 #include "compiler/cpu/ColumnLowering.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace nsa::cpu {
 
@@ -56,6 +57,33 @@ Value reducePanel(CpuBuilder &b, tile::ReduceKind kind, Value panel, int64_t col
 void lowerReduce(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, Value result) {
   b.walk(source.storage.panels(), {{source.tile, source.storage.panelWords() * 4}, {result, vectorBytes(b)}},
          [&](Value, ValueRange at) { storeColumn(b, reducePanel(b, kind, at[0], source.storage.columns), at[1]); });
+}
+
+void lowerReduceRows(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, Value result) {
+  const TileStorage &storage = source.storage;
+  const int64_t panelBytes = storage.panelWords() * 4, fullPanels = storage.rows / b.lanes;
+  const int64_t rest = storage.rows % b.lanes;
+  const VectorType vector = b.vectorOf(b.getF32Type());
+  Value neutral = b.real(vector, kind == tile::ReduceKind::Add ? 0.0 : -std::numeric_limits<double>::infinity());
+  b.walk(storage.columns, {{source.tile, vectorBytes(b)}, {result, 4}}, [&](Value, ValueRange at) {
+    Value value = b.walk(fullPanels, {{at[0], panelBytes}}, neutral, [&](Value, ValueRange panel, ValueRange carried) {
+      return SmallVector<Value>{combine(b, kind, carried[0], loadColumn(b, panel[0]))};
+    })[0];
+    if (rest != 0) {
+      // The lanes behind the last row hold anything.
+      Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.laneNumbers(),
+                                          b.integer(b.vectorOf(b.getI32Type()), rest));
+      Value last = loadColumn(b, b.at(at[0], fullPanels * panelBytes));
+      value = combine(b, kind, value, arith::SelectOp::create(b, isRow, last, neutral));
+    }
+    for (int64_t half = b.lanes / 2; half > 0; half /= 2) {
+      SmallVector<int64_t> lanes;
+      for (int64_t lane = 0; lane < b.lanes; ++lane)
+        lanes.push_back((lane + half) % b.lanes);
+      value = combine(b, kind, value, vector::ShuffleOp::create(b, value, value, lanes));
+    }
+    b.store(vector::ExtractOp::create(b, value, ArrayRef<int64_t>{0}), at[1]);
+  });
 }
 
 void lowerShift(CpuBuilder &b, const ColumnSource &source, Value first, Value result) {

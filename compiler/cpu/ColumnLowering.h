@@ -18,6 +18,10 @@ struct ColumnSource {
 // Reduces each row of the source. `result` points to a tile that receives one value per row.
 void lowerReduce(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, mlir::Value result);
 
+// Reduces each column of the source. `result` points to a tile that receives one value per column. `kind` is a maximum
+// or a sum.
+void lowerReduceRows(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, mlir::Value result);
+
 // Moves every column of the source one place to the right and drops the last column. `first` points to a tile that
 // holds the first column of the result, one value per row. `result` is stored like `source.tile`, but in a different
 // buffer.

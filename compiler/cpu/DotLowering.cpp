@@ -53,15 +53,19 @@ class DotEmitter {
 public:
   DotEmitter(CpuBuilder &b, const DotOperands &dot)
       : b(b), dot(dot), vectorBytes(b.lanes * 4), panelBytes(dot.resultStorage.panelWords() * 4),
+        aPanelBytes(dot.transposeA ? vectorBytes : dot.aStorage.panelWords() * 4),
+        aStepK(dot.transposeA ? dot.aStorage.rowWords() * 4 : vectorBytes),
+        depth(dot.transposeA ? dot.aStorage.rows : dot.aStorage.columns),
         stepJ(dot.transposeB ? dot.bStorage.rowWords() * 4 : 4),
         stepK(dot.transposeB ? 4 : dot.bStorage.rowWords() * 4) {}
 
   void emit() {
     const int64_t panels = dot.resultStorage.panels();
     const MicroTile tile = chooseMicroTile(b.lanes, panels, dot.resultStorage.columns, dot.zeroAnnihilates);
-    const int64_t aBytes = dot.aStorage.panelWords() * 4;
     Place first = {dot.a, dot.b, dot.acc, dot.result, dot.firstRows};
-    auto strides = [&](int64_t count) { return Strides{count * aBytes, 0, count * panelBytes, count * vectorBytes}; };
+    auto strides = [&](int64_t count) {
+      return Strides{count * aPanelBytes, 0, count * panelBytes, count * vectorBytes};
+    };
     walkPlaces(panels / tile.panels, first, strides(tile.panels), [&](const Place &place) { emitPanels(place, tile); });
     const int64_t done = panels / tile.panels * tile.panels;
     if (done < panels)
@@ -136,33 +140,33 @@ private:
     }
     Value zero = b.real(vector, 0.0);
 
-    sums = b.walk(dot.aStorage.columns, {{place.a, vectorBytes}, {place.b, stepK}}, sums,
-                  [&](Value, ValueRange pointers, ValueRange carried) {
-                    SmallVector<Value> next(carried);
-                    SmallVector<Value> a, isUsed;
-                    for (int64_t i = 0; i < tile.panels; ++i) {
-                      a.push_back(b.load(vector, b.at(pointers[0], i * dot.aStorage.panelWords() * 4), alignment));
-                      if (dot.zeroAnnihilates)
-                        isUsed.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, a.back(), zero));
-                    }
-                    for (int64_t j = 0; j < tile.columns; ++j) {
-                      Value scalar = b.splat(b.load(element, b.at(pointers[1], j * stepJ)));
-                      for (int64_t i = 0; i < tile.panels; ++i) {
-                        Value &sum = next[size_t(i * tile.columns + j)];
-                        if (!dot.zeroAnnihilates) {
-                          sum = b.fma(a[i], scalar, sum);
-                        } else if (b.lanes == 16) {
-                          // This becomes one masked multiply-add.
-                          sum = arith::SelectOp::create(b, isUsed[i], b.fma(a[i], scalar, sum), sum);
-                        } else {
-                          // There are no mask registers. Clearing B costs one `and`, and the product 0 * 0 adds
-                          // nothing.
-                          sum = b.fma(a[i], arith::SelectOp::create(b, isUsed[i], scalar, zero), sum);
-                        }
-                      }
-                    }
-                    return next;
-                  });
+    sums =
+        b.walk(depth, {{place.a, aStepK}, {place.b, stepK}}, sums, [&](Value, ValueRange pointers, ValueRange carried) {
+          SmallVector<Value> next(carried);
+          SmallVector<Value> a, isUsed;
+          for (int64_t i = 0; i < tile.panels; ++i) {
+            a.push_back(b.load(vector, b.at(pointers[0], i * aPanelBytes), alignment));
+            if (dot.zeroAnnihilates)
+              isUsed.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, a.back(), zero));
+          }
+          for (int64_t j = 0; j < tile.columns; ++j) {
+            Value scalar = b.splat(b.load(element, b.at(pointers[1], j * stepJ)));
+            for (int64_t i = 0; i < tile.panels; ++i) {
+              Value &sum = next[size_t(i * tile.columns + j)];
+              if (!dot.zeroAnnihilates) {
+                sum = b.fma(a[i], scalar, sum);
+              } else if (b.lanes == 16) {
+                // This becomes one masked multiply-add.
+                sum = arith::SelectOp::create(b, isUsed[i], b.fma(a[i], scalar, sum), sum);
+              } else {
+                // There are no mask registers. Clearing B costs one `and`, and the product 0 * 0 adds
+                // nothing.
+                sum = b.fma(a[i], arith::SelectOp::create(b, isUsed[i], scalar, zero), sum);
+              }
+            }
+          }
+          return next;
+        });
 
     for (int64_t i = 0; i < tile.panels; ++i)
       for (int64_t j = 0; j < tile.columns; ++j)
@@ -173,6 +177,10 @@ private:
   const DotOperands &dot;
   const int64_t vectorBytes;
   const int64_t panelBytes; // of one panel of the result
+  // From one panel of A's vectors to the next, from one k to the next, and how many k there are.
+  const int64_t aPanelBytes;
+  const int64_t aStepK;
+  const int64_t depth;
   // B's element (k, j) is k * stepK + j * stepJ bytes from its start.
   const int64_t stepJ;
   const int64_t stepK;

@@ -36,6 +36,9 @@ struct DotOperands {
   TileStorage aStorage;
   TileStorage bStorage;
   TileStorage resultStorage;
+  // If `transposeA` is set, `a` is stored in the layout `row_major` as K rows of M elements; otherwise it is stored in
+  // the layout `lanes` as M rows of K elements.
+  bool transposeA = false;
   bool transposeB = false;
   bool zeroAnnihilates = false;
 };

@@ -29,11 +29,32 @@ void FunctionLowering::splatScalars(tile::MapOp map) {
 }
 
 // Loads the vectors of the inputs of this rank. All tiles are in scratch, so one pointer plus the offset of a tile
-// reaches each of them.
+// reaches each of them. A map to a matrix reads one element of an input with one value per column at a time.
 void FunctionLowering::loadInputs(tile::MapOp map, int64_t rank, Value at) {
+  const bool isOfMatrix = cast<RankedTensorType>(map.getType()).getRank() == 2;
   for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements()))
-    if (auto type = dyn_cast<RankedTensorType>(input.getType()); type && type.getRank() == rank)
+    if (auto type = dyn_cast<RankedTensorType>(input.getType());
+        type && type.getRank() == rank && !(isOfMatrix && tile::isColumnVector(type)))
       mapping.map(element, loadLanes(b.at(at, plan.offsetOf(input)), type.getElementType()));
+}
+
+// Whether a map to a matrix reads inputs with one value per column.
+static bool readsColumns(tile::MapOp map) {
+  return cast<RankedTensorType>(map.getType()).getRank() == 2 &&
+         llvm::any_of(map.getInputs().getTypes(), tile::isColumnVector);
+}
+
+void FunctionLowering::loadColumns(tile::MapOp map, Value at) {
+  for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements())) {
+    if (!tile::isColumnVector(input.getType()))
+      continue;
+    Type type = cast<RankedTensorType>(input.getType()).getElementType();
+    Value value =
+        b.load(type.isInteger() ? Type(b.getI32Type()) : Type(b.getF32Type()), b.at(at, plan.offsetOf(input)));
+    if (type.isInteger(1))
+      value = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, b.integer(value.getType(), 0));
+    mapping.map(element, b.splat(value));
+  }
 }
 
 LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
@@ -43,6 +64,10 @@ LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
   assert(!storage.rowMajor && "AssignLayouts gives row_major to loads only");
   splatScalars(map);
   const int64_t rank = cast<RankedTensorType>(map.getType()).getRank();
+  // The elements of a vector with one value per column run along the lanes, as those of a vector with one per row do.
+  const bool isColumns = tile::isColumnVector(map.getType());
+  BlockArgument alongLanes = isColumns ? map.getColumn() : map.getRow();
+  BlockArgument acrossLanes = isColumns ? map.getRow() : map.getColumn();
   ElementCloner cloner(b, ElementCloner::Shape::kVector);
   LogicalResult status = success();
   b.walk(storage.panels(), {{scratch, vectorBytes()}, {scratch, storage.panelWords() * 4}},
@@ -50,14 +75,19 @@ LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
            // Inputs that the loop over columns does not change are loaded before it.
            if (rank == 2)
              loadInputs(map, 1, panelAt[0]);
-           if (!map.getRow().use_empty()) {
-             Value firstRow = b.createOrFold<arith::TruncIOp>(b.getI32Type(), b.mul(panel, b.lanes));
-             mapping.map(map.getRow(), b.add(b.splat(firstRow), b.laneNumbers()));
+           if (!alongLanes.use_empty()) {
+             Value first = b.createOrFold<arith::TruncIOp>(b.getI32Type(), b.mul(panel, b.lanes));
+             mapping.map(alongLanes, b.add(b.splat(first), b.laneNumbers()));
            }
-           b.walk(storage.columns, {{panelAt[1], vectorBytes()}}, [&](Value column, ValueRange at) {
+           SmallVector<Cursor, 2> cursors = {{panelAt[1], vectorBytes()}};
+           if (readsColumns(map))
+             cursors.push_back({scratch, 4});
+           b.walk(storage.columns, cursors, [&](Value column, ValueRange at) {
              loadInputs(map, rank, at[0]);
-             if (!map.getColumn().use_empty())
-               mapping.map(map.getColumn(), b.splat(b.createOrFold<arith::TruncIOp>(b.getI32Type(), column)));
+             if (readsColumns(map))
+               loadColumns(map, at[1]);
+             if (!acrossLanes.use_empty())
+               mapping.map(acrossLanes, b.splat(b.createOrFold<arith::TruncIOp>(b.getI32Type(), column)));
              for (Operation &op : map.getBody().front().without_terminator())
                if (succeeded(status))
                  status = cloner.clone(op, mapping);
@@ -114,9 +144,10 @@ LogicalResult FunctionLowering::lowerDot(tile::DotOp dot) {
   operands.aStorage = plan.storageOf(dot.getA());
   operands.bStorage = plan.storageOf(dot.getB());
   operands.resultStorage = plan.storageOf(dot.getResult());
+  operands.transposeA = dot.getTransposeA();
   operands.transposeB = dot.getTransposeB();
   operands.zeroAnnihilates = dot.getZeroAnnihilates();
-  assert(operands.bStorage.rowMajor && !operands.aStorage.rowMajor);
+  assert(operands.bStorage.rowMajor && operands.aStorage.rowMajor == operands.transposeA);
   cpu::lowerDot(b, operands);
   return status;
 }

@@ -74,13 +74,15 @@ LogicalResult FunctionLowering::lower(Operation &op) {
       .Case([&](tile::StoreOp store) { return lowerStore(store); })
       .Case([&](tile::DotOp dot) { return lowerDot(dot); })
       .Case([&](tile::ReduceOp reduce) {
-        lowerReduce(b, reduce.getKind(), columnsOf(reduce.getSource()), bufferOf(reduce.getResult()));
+        auto lowerOne = tile::isColumnVector(reduce.getType()) ? lowerReduceRows : lowerReduce;
+        lowerOne(b, reduce.getKind(), columnsOf(reduce.getSource()), bufferOf(reduce.getResult()));
         return success();
       })
       .Case([&](tile::ShiftOp shift) {
         lowerShift(b, columnsOf(shift.getSource()), bufferOf(shift.getFirst()), bufferOf(shift.getResult()));
         return success();
       })
+      .Case([&](tile::ConvertLayoutOp convert) { return lowerConversion(convert), success(); })
       .Case([&](tile::SplatOp splat) { return lowerSplat(splat), success(); })
       .Case([&](tile::TopCreateOp create) { return top.create(create, scratch), success(); })
       .Case([&](tile::TopInsertOp insert) {

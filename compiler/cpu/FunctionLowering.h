@@ -52,12 +52,14 @@ private:
   mlir::LogicalResult lowerDot(tile::DotOp dot);
   void splatScalars(tile::MapOp map);
   void loadInputs(tile::MapOp map, int64_t rank, mlir::Value at);
+  void loadColumns(tile::MapOp map, mlir::Value at);
   mlir::Value loadLanes(mlir::Value pointer, mlir::Type element);
   void storeLanes(mlir::Value value, mlir::Value pointer, mlir::Type element);
 
   // Views, loads, stores and reports (TensorAccess.cpp).
   mlir::LogicalResult lowerLoad(tile::LoadOp load);
   mlir::LogicalResult lowerStore(tile::StoreOp store);
+  void lowerConversion(tile::ConvertLayoutOp convert);
   void lowerReport(tile::ReportOp report);
   TensorView selectView(mlir::Value condition, const TensorView &yes, const TensorView &no);
   mlir::Value rowPointer(const TensorView &view, mlir::ValueRange coordinates, mlir::Value exists);

@@ -29,12 +29,13 @@ public:
 
   void load();
   void store();
+  void toRowMajor(Value target);
 
 private:
   // A piece of a row: a vector of `lanes` words of the tile (or of the staging area) and its place in the tensor.
   using Piece = llvm::function_ref<void(Value words, Value tensor, int64_t lanes)>;
 
-  bool isColumnVector() const { return !storage.rowMajor && storage.columns == 1; }
+  bool isOneColumn() const { return !storage.rowMajor && storage.columns == 1; }
   Value number(Value row) { return b.createOrFold<arith::TruncIOp>(b.getI32Type(), row); }
   Value zero(Type type) { return carried.isInteger() ? b.integer(type, 0) : b.real(type, 0.0); }
   void forEachPiece(Value words, Value tensor, Piece piece);
@@ -42,7 +43,7 @@ private:
   void loadRow(Value row, Value words);
   void storeRow(Value row, Value words);
   void fillRow(Value words, int64_t firstColumn);
-  void transpose(Value panel, bool intoPanel);
+  void transpose(Value panel, Value rows, bool intoPanel);
   void transposeBlock(Value block);
   void exchange(Value first, int64_t count, int64_t step, ArrayRef<int64_t> strides);
 
@@ -162,8 +163,8 @@ void RowMover::transposeBlock(Value block) {
   b.walk(4, {{block, rowBytes}}, [&](Value, ValueRange at) { exchange(at[0], b.lanes / 4, 4, strides); });
 }
 
-// Moves between the staging area (lanes x rowWords, by rows) and a panel of the tile.
-void RowMover::transpose(Value panel, bool intoPanel) {
+// Moves between an area of lanes x rowWords words, by rows, and a panel of the tile. The area is changed in place.
+void RowMover::transpose(Value panel, Value rows, bool intoPanel) {
   auto move = [&](Value block, Value vectors, int64_t columns) {
     if (intoPanel)
       transposeBlock(block);
@@ -175,11 +176,11 @@ void RowMover::transpose(Value panel, bool intoPanel) {
     if (!intoPanel)
       transposeBlock(block);
   };
-  b.walk(storage.columns / b.lanes, {{transfer.staging, vectorBytes}, {panel, b.lanes * vectorBytes}},
+  b.walk(storage.columns / b.lanes, {{rows, vectorBytes}, {panel, b.lanes * vectorBytes}},
          [&](Value, ValueRange at) { move(at[0], at[1], b.lanes); });
   const int64_t full = storage.columns / b.lanes * b.lanes;
   if (full < storage.columns)
-    move(b.at(transfer.staging, full * 4), b.at(panel, full * vectorBytes), storage.columns - full);
+    move(b.at(rows, full * 4), b.at(panel, full * vectorBytes), storage.columns - full);
 }
 
 void RowMover::load() {
@@ -187,7 +188,7 @@ void RowMover::load() {
     b.walk(storage.rows, {{transfer.tile, rowBytes}}, [&](Value row, ValueRange at) { loadRow(row, at[0]); });
     return;
   }
-  if (isColumnVector()) {
+  if (isOneColumn()) {
     b.walk(storage.rows, {{transfer.tile, 4}}, [&](Value row, ValueRange at) {
       RowAddress address = transfer.rowAddress(number(row));
       b.branch(
@@ -204,7 +205,7 @@ void RowMover::load() {
            [&](Value lane, ValueRange at) { loadRow(b.add(firstRow, lane), at[0]); });
     b.walk(b.lanes - rows, {{b.at(transfer.staging, rows * rowBytes), rowBytes}},
            [&](Value, ValueRange at) { fillRow(at[0], 0); });
-    transpose(panel, /*intoPanel=*/true);
+    transpose(panel, transfer.staging, /*intoPanel=*/true);
   };
   const int64_t fullPanels = storage.rows / b.lanes;
   b.walk(fullPanels, {{transfer.tile, panelBytes}},
@@ -218,7 +219,7 @@ void RowMover::store() {
     b.walk(storage.rows, {{transfer.tile, rowBytes}}, [&](Value row, ValueRange at) { storeRow(row, at[0]); });
     return;
   }
-  if (isColumnVector()) {
+  if (isOneColumn()) {
     b.walk(storage.rows, {{transfer.tile, 4}}, [&](Value row, ValueRange at) {
       RowAddress address = transfer.rowAddress(number(row));
       b.branch(
@@ -228,7 +229,7 @@ void RowMover::store() {
     return;
   }
   auto storePanel = [&](Value firstRow, Value panel, int64_t rows) {
-    transpose(panel, /*intoPanel=*/false);
+    transpose(panel, transfer.staging, /*intoPanel=*/false);
     b.walk(rows, {{transfer.staging, rowBytes}},
            [&](Value lane, ValueRange at) { storeRow(b.add(firstRow, lane), at[0]); });
   };
@@ -237,6 +238,19 @@ void RowMover::store() {
          [&](Value panel, ValueRange at) { storePanel(b.mul(panel, b.lanes), at[0], b.lanes); });
   if (fullPanels < storage.panels())
     storePanel(b.i64(fullPanels * b.lanes), b.at(transfer.tile, fullPanels * panelBytes), storage.rows % b.lanes);
+}
+
+// A whole panel is transposed where its rows belong. The rows of the last panel may be fewer.
+void RowMover::toRowMajor(Value target) {
+  const int64_t fullPanels = storage.rows / b.lanes, rest = storage.rows % b.lanes;
+  b.walk(fullPanels, {{transfer.tile, panelBytes}, {target, b.lanes * rowBytes}},
+         [&](Value, ValueRange at) { transpose(at[0], at[1], /*intoPanel=*/false); });
+  if (rest == 0)
+    return;
+  transpose(b.at(transfer.tile, fullPanels * panelBytes), transfer.staging, /*intoPanel=*/false);
+  b.walk(rest * rowBytes / vectorBytes,
+         {{transfer.staging, vectorBytes}, {b.at(target, fullPanels * b.lanes * rowBytes), vectorBytes}},
+         [&](Value, ValueRange at) { b.store(b.load(vector, at[0], alignment), at[1], alignment); });
 }
 
 } // namespace
@@ -256,5 +270,16 @@ Value loadElement(CpuBuilder &b, Value pointer, Type element) {
 void lowerLoadRows(CpuBuilder &b, const RowTransfer &transfer) { RowMover(b, transfer).load(); }
 
 void lowerStoreRows(CpuBuilder &b, const RowTransfer &transfer) { RowMover(b, transfer).store(); }
+
+void lowerToRowMajor(CpuBuilder &b, const TileStorage &storage, Value tile, Value target, Value staging) {
+  RowTransfer transfer;
+  transfer.element = storage.isInteger ? Type(b.getI32Type()) : Type(b.getF32Type());
+  transfer.storage = storage;
+  transfer.tile = tile;
+  transfer.staging = staging;
+  RowMover(b, transfer).toRowMajor(target);
+}
+
+int64_t conversionBytes(const TileStorage &storage) { return storage.lanes * storage.rowWords() * 4; }
 
 } // namespace nsa::cpu

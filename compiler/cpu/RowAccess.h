@@ -45,4 +45,10 @@ void lowerLoadRows(CpuBuilder &b, const RowTransfer &transfer);
 // written.
 void lowerStoreRows(CpuBuilder &b, const RowTransfer &transfer);
 
+// Emits the copy of a tile from the layout `lanes` to the layout `row_major` at `target`. `staging` is memory for one
+// panel, conversionBytes() long.
+void lowerToRowMajor(CpuBuilder &b, const TileStorage &storage, mlir::Value tile, mlir::Value target,
+                     mlir::Value staging);
+int64_t conversionBytes(const TileStorage &storage);
+
 } // namespace nsa::cpu

@@ -117,6 +117,13 @@ LogicalResult FunctionLowering::lowerStore(tile::StoreOp store) {
   return status;
 }
 
+void FunctionLowering::lowerConversion(tile::ConvertLayoutOp convert) {
+  const TileStorage &storage = plan.storageOf(convert.getSource());
+  staging = std::max(staging, conversionBytes(storage));
+  lowerToRowMajor(b, storage, bufferOf(convert.getSource()), bufferOf(convert.getResult()),
+                  b.at(scratch, plan.scratchBytes() + top.bytes()));
+}
+
 void FunctionLowering::lowerReport(tile::ReportOp report) {
   const TensorView &view = views.at(report.getStatus());
   Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), view.pointer);

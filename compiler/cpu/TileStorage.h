@@ -2,10 +2,11 @@
 // `lanes` rows, and each column of a panel is one vector. Neighbouring columns of a panel are neighbouring vectors, so
 // element (i, j) is word (i / lanes * columns + j) * lanes + i % lanes. The left side of a dot has the layout `lanes`,
 // because a dot reads its left side as vectors. In the layout `row_major`, each row of the tile takes `rowWords` words.
-// The right side of a dot has the layout `row_major`, because a dot reads its right side as scalars. A tile of rank 1
-// is stored as one column. Every element takes 32 bits: integers and booleans are stored as i32, and all floats as f32.
-// The values of 16-bit floats are rounded to their type before they are stored.
-// Thread-safety: TileStorage is a value type.
+// The right side of a dot has the layout `row_major`, because a dot reads its right side as scalars. So has a left side
+// that is given transposed: its rows are the vectors that a dot reads. A tile of rank 1, with one value per row or per
+// column, is stored as one column. Every element takes 32 bits: integers and booleans are stored as i32, and all floats
+// as f32. The values of 16-bit floats are rounded to their type before they are stored. Thread-safety: TileStorage is a
+// value type.
 #pragma once
 
 #include "mlir/IR/BuiltinTypes.h"

@@ -28,6 +28,8 @@ LogicalResult KernelEmitter::emitOperation(Operation &op) {
     return emitCopy(copy);
   if (auto read = dyn_cast<ReadOp>(op))
     return emitRead(read);
+  if (isa<WriteOp, WritePartialsOp>(op))
+    return emitWrite(op);
   if (auto fetch = dyn_cast<FetchOp>(op))
     return emitFetch(fetch);
   if (auto ahead = dyn_cast<FetchAheadOp>(op))

@@ -71,6 +71,7 @@ private:
   mlir::FailureOr<std::string> placeText(mlir::Value buffer, mlir::Value stage);
   mlir::LogicalResult emitCopy(tile::CopyOp op);
   mlir::LogicalResult emitRead(tile::ReadOp op);
+  mlir::LogicalResult emitWrite(mlir::Operation &op);
   mlir::FailureOr<CudaCall> loadCall(tile::LoadOp op);
 
   // Operations on tiles in registers (TileOperations.cpp).
@@ -78,6 +79,7 @@ private:
   mlir::FailureOr<CudaCall> mapCall(tile::MapOp op);
   mlir::FailureOr<CudaCall> elementwiseCall(mlir::Operation *op);
   mlir::FailureOr<CudaCall> dotCall(tile::DotOp op);
+  mlir::FailureOr<CudaCall> reduceCall(tile::ReduceOp op);
   mlir::FailureOr<CudaCall> tileCall(mlir::Operation *op);
 
   // Lists of best columns (ListOperations.cpp).

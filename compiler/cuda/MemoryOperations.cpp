@@ -133,6 +133,19 @@ LogicalResult KernelEmitter::emitRead(ReadOp op) {
   return success();
 }
 
+LogicalResult KernelEmitter::emitWrite(Operation &op) {
+  // The operands are a tile in registers and a buffer.
+  FailureOr<SmallVector<CudaExpression>> operands = expressions(op.getOperands());
+  if (failed(operands) || failed(tileType(op.getOperand(0))))
+    return failure();
+  CudaCall call{"write_tile", {(*operands)[0].text, (*operands)[1].text}};
+  if (auto partials = dyn_cast<WritePartialsOp>(op))
+    call.callee = ("write_partials_" + stringifyReduceKind(partials.getKind())).str();
+  include(isa<WriteOp>(op) ? "write_tile.cuh" : "column.cuh");
+  statement("", call);
+  return success();
+}
+
 FailureOr<CudaCall> KernelEmitter::loadCall(LoadOp op) {
   FailureOr<std::string> type = tileType(op);
   FailureOr<std::string> view = text(op.getView());
@@ -144,7 +157,7 @@ FailureOr<CudaCall> KernelEmitter::loadCall(LoadOp op) {
     return failure();
   include("copy.cuh");
   if (typeOf(op).getRank() == 1)
-    return CudaCall{"load_rows<" + *type + ">", {*view, *rows}};
+    return CudaCall{(isColumnVector(op.getType()) ? "load_columns<" : "load_rows<") + *type + ">", {*view, *rows}};
   return CudaCall{"load_fragment<" + *type + ">", {*view, columns->count, *rows}};
 }
 
@@ -162,7 +175,7 @@ LogicalResult KernelEmitter::emitStore(StoreOp op) {
   include("copy.cuh");
   CudaCall call{"store_tile", {*tile, *view, columns->count, *rows}};
   if (typeOf(op.getTile()).getRank() == 1)
-    call = {"store_rows", {*tile, *view, *rows}};
+    call = {isColumnVector(op.getTile().getType()) ? "store_columns" : "store_rows", {*tile, *view, *rows}};
   if (Value places = op.getPlaces()) {
     FailureOr<std::string> placesText = text(places);
     if (failed(tileType(places)) || failed(placesText))

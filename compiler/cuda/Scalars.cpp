@@ -59,6 +59,10 @@ FailureOr<std::string> KernelEmitter::tileType(Value tile) {
   if (element.empty())
     return producer->emitError() << "makes a tile of " << type.getElementType() << ", which has no counterpart in CUDA";
   int64_t rows = type.getDimSize(0);
+  if (layout == Layout::Column && isColumnVector(type)) {
+    include("column.cuh");
+    return ("ColumnVector<" + element + ", " + Twine(rows) + ">").str();
+  }
   if (rows % (16 * warps) != 0)
     return producer->emitError() << "makes a tile of " << rows << " rows, which " << warps
                                  << " warps of 16 rows cannot split";

@@ -37,14 +37,13 @@ FailureOr<CudaCall> KernelEmitter::tileCall(Operation *op) {
     return dotCall(dot);
   if (auto load = dyn_cast<LoadOp>(op))
     return loadCall(load);
-  if (auto reduce = dyn_cast<ReduceOp>(op)) {
-    if (layoutOf(reduce.getSource()) != Layout::Accumulator)
-      return op->emitOpError("reduces a tile that is no accumulator");
-    FailureOr<std::string> source = text(reduce.getSource());
-    if (failed(source))
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    return reduceCall(reduce);
+  if (auto partials = dyn_cast<ReadPartialsOp>(op)) {
+    FailureOr<std::string> buffer = text(partials.getBuffer());
+    if (failed(buffer) || failed(tileType(partials)))
       return failure();
-    include("reduce.cuh");
-    return CudaCall{("reduce_" + stringifyReduceKind(reduce.getKind())).str(), {*source}};
+    return CudaCall{("read_partials_" + stringifyReduceKind(partials.getKind()) + "<kWarps>").str(), {*buffer}};
   }
   if (auto next = dyn_cast<TopNextOp>(op))
     return nextCall(next);
@@ -56,6 +55,22 @@ FailureOr<CudaCall> KernelEmitter::tileCall(Operation *op) {
     return CudaCall{"shift_columns", {(*operands)[0].text, (*operands)[1].text}};
   }
   return elementwiseCall(op);
+}
+
+FailureOr<CudaCall> KernelEmitter::reduceCall(ReduceOp op) {
+  if (layoutOf(op.getSource()) != Layout::Accumulator)
+    return op.emitOpError() << "reduces a tile that is no accumulator";
+  FailureOr<std::string> source = text(op.getSource());
+  if (failed(source) || failed(tileType(op)))
+    return failure();
+  StringRef kind = stringifyReduceKind(op.getKind());
+  if (isColumnVector(op.getType())) {
+    if (warps != 1)
+      return op.emitOpError() << "reduces rows that " << warps << " warps hold; they need partial results";
+    return CudaCall{("reduce_rows_" + kind).str(), {*source}};
+  }
+  include("reduce.cuh");
+  return CudaCall{("reduce_" + kind).str(), {*source}};
 }
 
 // The parameter of a map's lambda for an element of `input`. It may hide the variable of the tile, which the lambda
@@ -92,21 +107,23 @@ FailureOr<CudaCall> KernelEmitter::mapCall(MapOp op) {
     call.arguments.push_back(outer->text);
   }
 
-  bool isMatrix = typeOf(op).getRank() == 2;
-  bool wantsColumn = isMatrix && !op.getColumn().use_empty();
-  bool wantsRow = !op.getRow().use_empty();
+  // The index of a vector is the row or the column of its elements. The other index is 0.
+  bool isMatrix = typeOf(op).getRank() == 2, isColumns = isColumnVector(op.getType());
+  bool wantsColumn = (isMatrix || isColumns) && !op.getColumn().use_empty();
+  bool wantsRow = !isColumns && !op.getRow().use_empty();
   auto addIndex = [&](BlockArgument index, StringRef name, bool isUsed) {
     std::string declared = isUsed ? names.declare(name) : "";
     values[index] = {declared};
     parameters.push_back(isUsed ? "int32 " + declared : "int32");
   };
   if (wantsRow || wantsColumn) {
-    addIndex(op.getRow(), "row", wantsRow);
-    if (isMatrix)
+    if (!isColumns)
+      addIndex(op.getRow(), "row", wantsRow);
+    if (isMatrix || isColumns)
       addIndex(op.getColumn(), "column", wantsColumn);
   }
   if (!isMatrix)
-    values[op.getColumn()] = {"0"};
+    values[isColumns ? op.getRow() : op.getColumn()] = {"0"};
 
   // The map of a matrix does the rounding to 16 bits, because it rounds two columns at once.
   Value yielded = op.getYielded();
@@ -174,8 +191,8 @@ FailureOr<CudaCall> KernelEmitter::dotCall(DotOp op) {
                             << typeOf(op.getB()).getElementType() << ", which no kernel can";
   if (right != Layout::Shared)
     return op.emitOpError("has a right side that is not in shared memory");
-  if (left == Layout::Shared && !isFloat && op.getZeroAnnihilates())
-    return op.emitOpError("annihilates by zeros of a left side in shared memory; 16-bit ones stand in registers");
+  if (op.getTransposeA() && left != Layout::Shared)
+    return op.emitOpError("has a transposed left side that is not in shared memory");
   if (left != Layout::Shared && failed(tileType(op.getA())))
     return failure();
   if (failed(tileType(op)) || failed(tileType(op.getAcc())))
@@ -196,12 +213,22 @@ FailureOr<CudaCall> KernelEmitter::dotCall(DotOp op) {
       return failure();
     operands->push_back(*condition);
   }
-  include(isFloat ? "dot_float.cuh" : op.getZeroAnnihilates() ? "dot_annihilating.cuh" : "dot.cuh");
+  if (op.getTransposeA()) {
+    include("transposed_left.cuh");
+    (*operands)[0].text = "transposed(" + (*operands)[0].text + ")";
+  }
+  // Products of floats leave their right side as it is. 16-bit ones do if they must, or if the left side is in shared
+  // memory.
+  bool keeps = op.getZeroAnnihilates() && !isFloat && (op.getKeepsB() || left == Layout::Shared);
+  include(isFloat                   ? "dot_float.cuh"
+          : keeps                   ? "dot_keeping.cuh"
+          : op.getZeroAnnihilates() ? "dot_annihilating.cuh"
+                                    : "dot.cuh");
   std::string callee = "dot";
   if (op.getTransposeB())
     callee += "_transposed";
   if (op.getZeroAnnihilates())
-    callee += "_annihilating";
+    callee += keeps ? "_keeping" : "_annihilating";
   CudaCall call{callee, {}};
   for (CudaExpression &operand : *operands)
     call.arguments.push_back(std::move(operand.text));

@@ -8,10 +8,9 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-
-#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <optional>
 
@@ -39,6 +38,10 @@ inline constexpr llvm::StringLiteral kScratchBytesAttr = "tile.scratch_bytes";
 // A tile is any value of tensor type.
 bool isTile(mlir::Value value);
 
+// Returns whether a tile has rank 1 and one value per column (#tile.column). The other tiles of rank 1 have one value
+// per row.
+bool isColumnVector(mlir::Type type);
+
 // Returns the layout of a tile. A result of an scf.for or scf.if has the layout of the operation that computes it
 // inside the scf.for or scf.if. A tile has no layout before the pass AssignLayouts, and a value that is not a tile
 // never has a layout.
@@ -49,8 +52,8 @@ enum class LayoutTarget { kCpu, kGpu };
 // Returns the layout of a tile for which no operation demands another one.
 Layout ordinaryLayout(mlir::Value tile, LayoutTarget target);
 
-// Receives a tile and the layout in which an operation needs it.
-using LayoutDemand = llvm::function_ref<void(mlir::Value, Layout)>;
+// Returns the layout of tiles in memory, which the right side of a dot has: `shared` on a GPU, `row_major` on a CPU.
+Layout memoryLayout(LayoutTarget target);
 
 // The range of tensor columns that a tile.load or a tile.store moves.
 struct TileColumns {

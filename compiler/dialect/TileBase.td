@@ -6,6 +6,7 @@
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
+include "mlir/IR/TensorEncoding.td"
 
 def Tile_Dialect : Dialect {
   let name = "tile";
@@ -15,14 +16,15 @@ def Tile_Dialect : Dialect {
     block. Its values are
 
     - scalars: `i1`, `i32`, `i64`, `f32`, `f64`;
-    - tiles: `tensor<MxNxT>`, or `tensor<MxT>` with one value per row, both of static shape;
+    - tiles: `tensor<MxNxT>`, `tensor<MxT>` with one value per row, or `tensor<NxT, #tile.column>` with one value per column,
+      all of static shape;
     - views: `!tile.view<T, R>` and, in pages, `!tile.view<T, R, P>`: tensors in memory that are arguments;
     - lists: `!tile.top<M, N>`: for each row of a tile the best N columns that it was offered, in memory of the program.
 
     `arith` and `math` work on scalars, and elementwise on tiles. A tile of `f64` exists only within one elementwise
     expression, for example between `arith.sitofp` and `arith.truncf`: it has no place in registers or in memory. Control flow is `scf.if` and `scf.for`. The dialect
-    adds only operations that MLIR lacks: access to memory by rows, the dot product, reductions along columns, the best
-    columns of a row, and reports.
+    adds only operations that MLIR lacks: access to memory by rows, the dot product, reductions along columns or rows, the
+    best columns of a row, and reports.
 
     Passes for a GPU lower loads through shared memory to a *scheduled* program. It has more operations, which templates do
     not use: buffers in shared memory, asynchronous copies into them, waits and barriers (TileScheduledOps.td).
@@ -110,16 +112,22 @@ def Tile_FetchType : TypeDef<Tile_Dialect, "Fetch"> {
 class Tile_TileOf<list<Type> elements, list<int> ranks, string summary>
     : Type<And<[StaticShapeTensorOf<elements>.predicate, HasAnyRankOfPred<ranks>]>, summary, "::mlir::RankedTensorType">;
 
+class Tile_RowTileOf<list<Type> elements, string summary>
+    : Type<And<[Tile_TileOf<elements, [1], summary>.predicate, CPred<"!::nsa::tile::isColumnVector($_self)">]>, summary,
+           "::mlir::RankedTensorType">;
+
 def Tile_Scalar : AnyTypeOf<[I1, I32, I64, F32, F64, BF16, F16], "i1, i32, i64, f32, f64, bf16 or f16">;
 def Tile_AnyTile : Tile_TileOf<[I1, I32, F32, BF16, F16], [1, 2], "tile (static tensor of rank 1 or 2)">;
 def Tile_SplatTile : Tile_TileOf<[I1, I32, F32, F64, BF16, F16], [1, 2], "tile, or tile of f64">;
-def Tile_RowTile : Tile_TileOf<[I1, I32, F32, BF16, F16], [1], "tile of rank 1 (one value per row)">;
+def Tile_Vector : Tile_TileOf<[I1, I32, F32, BF16, F16], [1], "tile of rank 1 (one value per row or per column)">;
 def Tile_Matrix : Tile_TileOf<[I1, I32, F32, BF16, F16], [2], "tile of rank 2">;
 def Tile_FloatTile : Tile_TileOf<[F32, BF16, F16], [1, 2], "tile of f32, bf16 or f16">;
 def Tile_FloatMatrix : Tile_TileOf<[F32, BF16, F16], [2], "tile of rank 2 of f32, bf16 or f16">;
 def Tile_F32Matrix : Tile_TileOf<[F32], [2], "tile of rank 2 of f32">;
-def Tile_I32RowTile : Tile_TileOf<[I32], [1], "tile of rank 1 of i32">;
-def Tile_F32RowTile : Tile_TileOf<[F32], [1], "tile of rank 1 of f32">;
+def Tile_I32RowTile : Tile_RowTileOf<[I32], "tile of rank 1 of i32, one value per row">;
+def Tile_F32RowTile : Tile_RowTileOf<[F32], "tile of rank 1 of f32, one value per row">;
+def Tile_I32Vector : Tile_TileOf<[I32], [1], "tile of rank 1 of i32">;
+def Tile_F32Vector : Tile_TileOf<[F32], [1], "tile of rank 1 of f32">;
 def Tile_I32View : Type<And<[CPred<"::llvm::isa<::nsa::tile::ViewType>($_self)">,
     CPred<"::llvm::cast<::nsa::tile::ViewType>($_self).getElementType().isInteger(32)">,
     CPred<"!::llvm::cast<::nsa::tile::ViewType>($_self).isPaged()">]>, "view of i32 without pages", "::nsa::tile::ViewType">;
@@ -143,7 +151,8 @@ def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
 def Tile_Layout : I32EnumAttr<"Layout", "where the elements of a tile are", [
   I32EnumAttrCase<"Accumulator", 0, "accumulator">, I32EnumAttrCase<"OperandA", 1, "operand_a">,
   I32EnumAttrCase<"Row", 2, "row">, I32EnumAttrCase<"Shared", 3, "shared">,
-  I32EnumAttrCase<"Lanes", 4, "lanes">, I32EnumAttrCase<"RowMajor", 5, "row_major">
+  I32EnumAttrCase<"Lanes", 4, "lanes">, I32EnumAttrCase<"RowMajor", 5, "row_major">,
+  I32EnumAttrCase<"Column", 6, "column">
 ]> {
   let cppNamespace = "::nsa::tile";
   let genSpecializedAttr = 0;
@@ -156,14 +165,25 @@ def Tile_LayoutAttr : EnumAttr<Tile_Dialect, Tile_Layout, "layout"> {
     - `accumulator`: fragments of m16n8, slabs of 16 rows over the warps;
     - `operand_a`: fragments of m16k16, for the left side of a dot in 16-bit types;
     - `row`: one value per row of an accumulator, in the threads that hold the row;
+    - `column`: one value per column of an accumulator, in the threads that hold the column;
     - `shared`: swizzled in shared memory, for the right side of a dot, and for its left side in f32.
 
     Layouts of a CPU:
 
-    - `lanes`: rows run along the lanes of vectors, and a column is a contiguous vector;
+    - `lanes`: rows run along the lanes of vectors, and a column is a contiguous vector. Vectors of one value per row or per
+      column are contiguous;
     - `row_major`: for the right side of a dot.
   }];
   let assemblyFormat = "`<` $value `>`";
+}
+
+def Tile_ColumnAttr : AttrDef<Tile_Dialect, "Column", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "column";
+  let summary = "marks a tile of rank 1 that has one value per column";
+  let description = [{
+    `tensor<32xf32, #tile.column>` has one value for each of 32 columns, and `tensor<32xf32>` one for each of 32 rows. The mark
+    is part of the type, so an operation cannot mix the two.
+  }];
 }
 
 #endif // NSA_TILE_BASE_TD

@@ -50,6 +50,13 @@ LogicalResult ViewType::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   return success();
 }
 
+LogicalResult ColumnAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                         llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 1)
+    return emitError() << "#tile.column marks a tile of rank 1, not of rank " << shape.size();
+  return success();
+}
+
 LogicalResult TopType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t slots) {
   if (rows < 1)
     return emitError() << "lists are of at least one row, not " << rows;
@@ -120,6 +127,11 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
 }
 
 bool nsa::tile::isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+bool nsa::tile::isColumnVector(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  return tile && isa_and_nonnull<ColumnAttr>(tile.getEncoding());
+}
 
 std::optional<Layout> nsa::tile::layoutOf(Value tile) {
   // The value of a loop has the layout of its initial value. The result of a branch has the layout of the first arm's

@@ -12,17 +12,12 @@ def LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
   }];
   let cppNamespace = "::nsa::tile";
   let methods = [
-    InterfaceMethod<"Calls `demand` with each tile whose layout matters to the operation, and with that layout. By default these "
-                    "are the operands, in their ordinary layouts.",
-      "void", "demandLayouts", (ins "::nsa::tile::LayoutTarget":$target, "::nsa::tile::LayoutDemand":$demand), "", [{
-        for (::mlir::Value operand : $_op->getOperands())
-          if (isTile(operand))
-            demand(operand, ordinaryLayout(operand, target));
-      }]>,
+    InterfaceMethod<"The layout in which the operation reads a tile. By default it is the ordinary one.",
+      "::nsa::tile::Layout", "getOperandLayout", (ins "::mlir::OpOperand &":$operand, "::nsa::tile::LayoutTarget":$target),
+      "", [{ return ordinaryLayout(operand.get(), target); }]>,
     InterfaceMethod<"Whether the operation can make its result in `layout`. By default it can in the ordinary layout alone.",
-      "bool", "offersLayout", (ins "::nsa::tile::LayoutTarget":$target, "::nsa::tile::Layout":$layout), "", [{
-        return layout == ordinaryLayout($_op->getResult(0), target);
-      }]>,
+      "bool", "offersLayout", (ins "::nsa::tile::Layout":$layout, "::nsa::tile::LayoutTarget":$target), "",
+      [{ return layout == ordinaryLayout($_op->getResult(0), target); }]>,
   ];
 }
 

@@ -12,19 +12,23 @@ static RankedTensorType typeOf(Value tile) { return cast<RankedTensorType>(tile.
 Layout nsa::tile::ordinaryLayout(Value tile, LayoutTarget target) {
   if (target == LayoutTarget::kCpu)
     return Layout::Lanes;
+  if (isColumnVector(tile.getType()))
+    return Layout::Column;
   return typeOf(tile).getRank() == 1 ? Layout::Row : Layout::Accumulator;
 }
 
-bool LoadOp::offersLayout(LayoutTarget target, Layout layout) {
-  if (layout == ordinaryLayout(getResult(), target))
-    return true;
-  if (typeOf(getResult()).getRank() != 2)
-    return false;
-  return target == LayoutTarget::kCpu ? layout == Layout::RowMajor
-                                      : layout == Layout::OperandA || layout == Layout::Shared;
+Layout nsa::tile::memoryLayout(LayoutTarget target) {
+  return target == LayoutTarget::kCpu ? Layout::RowMajor : Layout::Shared;
 }
 
-bool MapOp::offersLayout(LayoutTarget target, Layout layout) {
+bool LoadOp::offersLayout(Layout layout, LayoutTarget target) {
+  if (layout == ordinaryLayout(getResult(), target))
+    return true;
+  return typeOf(getResult()).getRank() == 2 &&
+         (layout == memoryLayout(target) || (target == LayoutTarget::kGpu && layout == Layout::OperandA));
+}
+
+bool MapOp::offersLayout(Layout layout, LayoutTarget target) {
   if (layout == ordinaryLayout(getResult(), target))
     return true;
   // The fragments of an accumulator, once rounded, are the fragments of a left side. So a map can write either layout.
@@ -33,22 +37,27 @@ bool MapOp::offersLayout(LayoutTarget target, Layout layout) {
          !type.getElementType().isF32();
 }
 
-static Layout leftSide(Value tile, LayoutTarget target) {
-  if (target == LayoutTarget::kCpu)
-    return Layout::Lanes;
-  auto load = tile.getDefiningOp<LoadOp>();
-  if (!typeOf(tile).getElementType().isF32()) {
-    auto stays = load ? load->getAttrOfType<BoolAttr>(kStayInSharedAttr) : nullptr;
-    return stays && stays.getValue() ? Layout::Shared : Layout::OperandA;
-  }
-  // There is no ldmatrix for f32. A loaded tile is read from shared memory, and a computed tile is read from the
-  // registers in which it was computed.
-  return load ? Layout::Shared : Layout::Accumulator;
+bool ConvertLayoutOp::offersLayout(Layout layout, LayoutTarget target) { return layout == memoryLayout(target); }
+
+// Whether a dot reads this operand from memory on every target.
+static bool isReadFromMemory(OpOperand &operand) {
+  auto dot = dyn_cast<DotOp>(operand.getOwner());
+  return dot && (&operand == &dot.getBMutable() || (&operand == &dot.getAMutable() && dot.getTransposeA()));
 }
 
-void DotOp::demandLayouts(LayoutTarget target, LayoutDemand demand) {
-  demand(getA(), leftSide(getA(), target));
-  demand(getB(), target == LayoutTarget::kCpu ? Layout::RowMajor : Layout::Shared);
-  demand(getAcc(), ordinaryLayout(getAcc(), target));
-  demand(getResult(), ordinaryLayout(getResult(), target));
+Layout DotOp::getOperandLayout(OpOperand &operand, LayoutTarget target) {
+  if (isReadFromMemory(operand))
+    return memoryLayout(target);
+  Value tile = operand.get();
+  if (&operand != &getAMutable() || target == LayoutTarget::kCpu)
+    return ordinaryLayout(tile, target);
+  auto load = tile.getDefiningOp<LoadOp>();
+  // There is no ldmatrix for f32. A loaded tile is read from shared memory, and a computed tile is read from the
+  // registers in which it was computed.
+  if (typeOf(tile).getElementType().isF32())
+    return load ? Layout::Shared : Layout::Accumulator;
+  // A tile that another product reads in shared memory is read there by this one, too.
+  auto stays = load ? load->getAttrOfType<BoolAttr>(kStayInSharedAttr) : nullptr;
+  bool isShared = load && ((stays && stays.getValue()) || llvm::any_of(tile.getUses(), isReadFromMemory));
+  return isShared ? Layout::Shared : Layout::OperandA;
 }

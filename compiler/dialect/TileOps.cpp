@@ -158,7 +158,7 @@ TileColumns LoadOp::getTileColumns() { return tileColumns(*this, getType()); }
 
 LogicalResult StoreOp::verify() {
   auto tile = cast<RankedTensorType>(getTile().getType());
-  if (getPlaces() && cast<RankedTensorType>(getPlaces().getType()).getShape() != tile.getShape())
+  if (getPlaces() && cast<RankedTensorType>(getPlaces().getType()).clone(tile.getElementType()) != tile)
     return emitOpError() << "has places " << getPlaces().getType() << " for the rows of " << tile
                          << "; they are one for each row of a tile of rank 1";
   return verifyRowAccess(*this, tile);
@@ -180,20 +180,28 @@ LogicalResult IotaOp::verify() {
   return success();
 }
 
+// The size of a matrix along the dimension in which a vector has one value each: its rows, or its columns.
+static int64_t sizeAlong(RankedTensorType matrix, Type vector) {
+  return matrix.getDimSize(isColumnVector(vector) ? 1 : 0);
+}
+
+static StringRef dimensionOf(Type vector) { return isColumnVector(vector) ? " columns" : " rows"; }
+
 LogicalResult BroadcastOp::verify() {
-  auto row = cast<RankedTensorType>(getRow().getType());
+  auto vector = cast<RankedTensorType>(getVector().getType());
   auto result = cast<RankedTensorType>(getType());
-  if (row.getDimSize(0) != result.getDimSize(0))
-    return emitOpError() << "has " << row.getDimSize(0) << " values for " << result.getDimSize(0) << " rows";
-  if (row.getElementType() != result.getElementType())
-    return emitOpError() << "makes " << result.getElementType() << " from " << row.getElementType();
+  if (vector.getDimSize(0) != sizeAlong(result, vector))
+    return emitOpError() << "has " << vector.getDimSize(0) << " values for " << sizeAlong(result, vector)
+                         << dimensionOf(vector);
+  if (vector.getElementType() != result.getElementType())
+    return emitOpError() << "makes " << result.getElementType() << " from " << vector.getElementType();
   return success();
 }
 
 LogicalResult CastOp::verify() {
   auto source = cast<RankedTensorType>(getSource().getType());
   auto result = cast<RankedTensorType>(getType());
-  if (source.getShape() != result.getShape())
+  if (source.clone(result.getElementType()) != result)
     return emitOpError() << "changes the shape: " << source << " to " << result;
   return success();
 }
@@ -210,25 +218,29 @@ LogicalResult DotOp::verify() {
   int64_t columns = b.getDimSize(getTransposeB() ? 0 : 1);
   if (getFrom() && getRightRows() <= b.getDimSize(0))
     (getTransposeB() ? columns : depth) = getRightRows();
-  if (a.getDimSize(1) != depth)
-    return emitOpError() << "sums over " << a.getDimSize(1) << " columns of a, but over " << depth << " of b"
-                         << (getTransposeB() ? " (transposed)" : "");
-  if (result.getDimSize(0) != a.getDimSize(0) || result.getDimSize(1) != columns)
-    return emitOpError() << "makes " << a.getDimSize(0) << "x" << columns << ", but its accumulator is " << result;
+  if (getDepth() != depth)
+    return emitOpError() << "sums over " << getDepth() << (getTransposeA() ? " rows" : " columns") << " of a, but over "
+                         << depth << " of b" << (getTransposeB() ? " (transposed)" : "");
+  int64_t rows = a.getDimSize(getTransposeA() ? 1 : 0);
+  if (result.getDimSize(0) != rows || result.getDimSize(1) != columns)
+    return emitOpError() << "makes " << rows << "x" << columns << ", but its accumulator is " << result;
   if (getWhere() && !getZeroAnnihilates())
     return emitOpError("says where zero annihilates, but not that it does");
   return success();
 }
 
-int64_t DotOp::getRightRows() {
-  return cast<RankedTensorType>(getTransposeB() ? getType() : getA().getType()).getDimSize(1);
-}
+int64_t DotOp::getDepth() { return cast<RankedTensorType>(getA().getType()).getDimSize(getTransposeA() ? 0 : 1); }
+
+int64_t DotOp::getRightRows() { return getTransposeB() ? cast<RankedTensorType>(getType()).getDimSize(1) : getDepth(); }
 
 LogicalResult ReduceOp::verify() {
   auto source = cast<RankedTensorType>(getSource().getType());
   auto result = cast<RankedTensorType>(getType());
-  if (source.getDimSize(0) != result.getDimSize(0))
-    return emitOpError() << "gives " << result.getDimSize(0) << " values for " << source.getDimSize(0) << " rows";
+  if (sizeAlong(source, result) != result.getDimSize(0))
+    return emitOpError() << "gives " << result.getDimSize(0) << " values for " << sizeAlong(source, result)
+                         << dimensionOf(result);
+  if (getKind() == ReduceKind::Last && isColumnVector(result))
+    return emitOpError("keeps the last column, which has one value per row");
   return success();
 }
 
@@ -247,11 +259,11 @@ LogicalResult MapOp::verify() {
   auto result = cast<RankedTensorType>(getType());
   for (Value input : getInputs()) {
     auto tile = dyn_cast<RankedTensorType>(input.getType());
-    if (!tile || tile.getShape() == result.getShape())
+    if (!tile || tile.clone(result.getElementType()) == result)
       continue;
-    if (tile.getRank() != 1 || tile.getDimSize(0) != result.getDimSize(0))
+    if (tile.getRank() != 1 || result.getRank() != 2 || tile.getDimSize(0) != sizeAlong(result, tile))
       return emitOpError() << "has an input " << tile
-                           << " that is neither of the result's shape nor one value per row of " << result;
+                           << " that is neither of the result's shape nor one value per row or column of " << result;
   }
   return success();
 }

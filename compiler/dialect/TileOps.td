@@ -12,7 +12,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
 
 // Operations whose demands or offers for layouts are not the default ones. TileLayouts.cpp has them.
-def Tile_DemandsLayouts : DeclareOpInterfaceMethods<LayoutOpInterface, ["demandLayouts"]>;
+def Tile_DemandsLayout : DeclareOpInterfaceMethods<LayoutOpInterface, ["getOperandLayout"]>;
 def Tile_OffersLayout : DeclareOpInterfaceMethods<LayoutOpInterface, ["offersLayout"]>;
 
 //===----------------------------------------------------------------------===//
@@ -92,6 +92,9 @@ def Tile_LoadOp : Tile_Op<"load", [
     } columns(72) : !tile.view<bf16, 3> -> tensor<64x80xbf16>
     ```
 
+    A tile of rank 1 gets one element from each row: the value of a row of the tile, or with `#tile.column` the value of a
+    column.
+
     `chunk(%n of %columns)`: the row has `%columns` columns and may be wider than the tile. The tile is chunk number `%n` of
     the row; a chunk is as wide as the tile. Columns of the chunk behind the end of the row are zero and are not read. `%n` is
     not negative, and the chunk begins within the row.
@@ -149,7 +152,7 @@ def Tile_StoreOp : Tile_Op<"store", [
     ```
   }];
   let arguments = (ins Tile_AnyTile:$tile, Tile_ViewType:$view, OptionalAttr<I64Attr>:$columns, Optional<I32>:$chunk,
-                       Optional<I32>:$row_columns, Optional<Tile_I32RowTile>:$places);
+                       Optional<I32>:$row_columns, Optional<Tile_I32Vector>:$places);
   let regions = (region SizedRegion<1>:$rows);
   let assemblyFormat = [{
     $tile `,` $view custom<PlacedRows>($rows, $places, type($places)) (`columns` `(` $columns^ `)`)?
@@ -203,15 +206,16 @@ def Tile_SplatOp : Tile_Op<"splat", [Pure, LayoutOpInterface,
 }
 
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
-  let summary = "one value per row to all columns of the row";
+  let summary = "one value per row to all columns of the row, or one value per column to all rows";
   let description = [{
     ```mlir
     %scale = tile.broadcast %row : tensor<64xf32> -> tensor<64x128xf32>
+    %lse = tile.broadcast %column : tensor<128xf32, #tile.column> -> tensor<64x128xf32>
     ```
   }];
-  let arguments = (ins Tile_RowTile:$row);
+  let arguments = (ins Tile_Vector:$vector);
   let results = (outs Tile_Matrix:$result);
-  let assemblyFormat = "$row attr-dict `:` type($row) `->` type($result)";
+  let assemblyFormat = "$vector attr-dict `:` type($vector) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -231,47 +235,71 @@ def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let hasFolder = 1;
 }
 
-def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments, Tile_DemandsLayouts,
+def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments, Tile_DemandsLayout,
     TypesMatchWith<"accumulator and result are of one type", "result", "acc", "$_self">]> {
-  let summary = "acc + a b, or acc + a b^T, accumulated in f32";
+  let summary = "acc + a b, accumulated in f32; either side may be given transposed";
   let description = [{
+    - `transpose_a`: `a` is given as KxM.
     - `transpose_b`: `b` is given as NxK.
     - `zero_annihilates`: an element of `a` that is zero contributes zero whatever `b` holds, NaN and Inf included. Other
       elements of `a` contribute as in a plain product.
     - `where`: a condition with the same value in the whole program. If it is false, a target may compute the plain product
       instead of one in which zero annihilates.
+    - `keeps_b`: `b` is read again (set by KeepOperands). Without it, a product in which zero annihilates may change `b`.
     - `from`: the first row of `b` that the product reads, a multiple of 8. The product may end before the last row of `b`.
       So several products share a tile that was loaded once.
 
     ```mlir
     %scores = tile.dot %queries, %keys, %zeros {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
     %part = tile.dot %queries, %all, %zeros from %row {transpose_b} : tensor<64x64xbf16>, tensor<128x64xbf16> -> tensor<64x32xf32>
+    %sums = tile.dot %weights, %keys, %acc {transpose_a} : tensor<32x64xbf16>, tensor<32x128xbf16> -> tensor<64x128xf32>
     ```
   }];
   let arguments = (ins Tile_FloatMatrix:$a, Tile_FloatMatrix:$b, Tile_F32Matrix:$acc, Optional<I32>:$from,
-                       Optional<I1>:$where, UnitAttr:$transpose_b, UnitAttr:$zero_annihilates);
+                       Optional<I1>:$where, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       UnitAttr:$zero_annihilates, UnitAttr:$keeps_b);
   let results = (outs Tile_F32Matrix:$result);
   let assemblyFormat = [{
     $a `,` $b `,` $acc (`from` $from^)? (`where` $where^)? attr-dict `:` type($a) `,` type($b) `->` type($result)
   }];
   let extraClassDeclaration = [{
+    /// The number of products that are summed.
+    int64_t getDepth();
     /// The number of rows of `b` that a product reads.
     int64_t getRightRows();
   }];
   let hasVerifier = 1;
 }
 
-def Tile_ReduceOp : Tile_Op<"reduce", [Pure, LayoutOpInterface]> {
-  let summary = "maximum or sum along the columns, or the last of them";
+def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, Tile_OffersLayout,
+    TypesMatchWith<"source and result are of one type", "result", "source", "$_self">]> {
+  let summary = "a computed tile in memory, where a dot can read it (made by AssignLayouts)";
   let description = [{
-    Each target adds in an order of its own, which is fixed. It is not specified whether a maximum keeps or drops NaN.
+    A dot reads its right side, and a left side that is given transposed, from memory. On a GPU this is shared memory, in the
+    layout `shared`; on a CPU it is the layout `row_major`.
+
+    ```mlir
+    %weights_read = tile.convert_layout %weights {tile.layout = #tile.layout<shared>} : tensor<32x64xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_Matrix:$source);
+  let results = (outs Tile_Matrix:$result);
+  let assemblyFormat = "$source attr-dict `:` type($result)";
+}
+
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure, LayoutOpInterface]> {
+  let summary = "maximum or sum along the columns or along the rows, or the last column";
+  let description = [{
+    A result with one value per row is reduced along the columns, and a result with one value per column along the rows. Each
+    target adds in an order of its own, which is fixed. It is not specified whether a maximum keeps or drops NaN.
 
     ```mlir
     %m = tile.reduce max %scores : tensor<64x32xf32> -> tensor<64xf32>
+    %sums = tile.reduce add %weights : tensor<64x32xf32> -> tensor<32xf32, #tile.column>
     ```
   }];
   let arguments = (ins Tile_ReduceKind:$kind, Tile_F32Matrix:$source);
-  let results = (outs Tile_F32RowTile:$result);
+  let results = (outs Tile_F32Vector:$result);
   let assemblyFormat = "$kind $source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
@@ -297,8 +325,9 @@ def Tile_MapOp : Tile_Op<"map", [Pure, IsolatedFromAbove, SingleBlock, Tile_Offe
   let summary = "one elementwise expression (made by FuseElementwise)";
   let description = [{
     The region computes one element. Its arguments are one scalar for each input, and the row and the column of the element.
-    Inputs are tiles of the result's shape, tiles of rank 1 (which give the value of the row), and scalars. The region uses no
-    other value from outside. The column of a result of rank 1 is 0.
+    Inputs are tiles of the result's shape, tiles of rank 1 (which give the value of the row or of the column), and scalars.
+    The region uses no other value from outside. The column of a result with one value per row is 0, and so is the row of a
+    result with one value per column.
 
     ```mlir
     %p = tile.map(%s = %scores : tensor<64x32xf32>, %m = %row_max : tensor<64xf32>) at (%row, %column) -> tensor<64x32xf32> {

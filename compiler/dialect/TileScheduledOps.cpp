@@ -33,6 +33,27 @@ TileColumns CopyOp::getTileColumns() { return tileColumns(*this, getBuffer().get
 
 LogicalResult ReadOp::verify() { return verifyStage(*this, getBuffer().getType(), getStage()); }
 
+LogicalResult WriteOp::verify() { return verifyStage(*this, getBuffer().getType(), /*stage=*/nullptr); }
+
+// Checks the buffer for partial results of a reduction to one value for each of `columns` columns.
+static LogicalResult verifyPartials(Operation *op, ReduceKind kind, BufferType buffer, int64_t columns) {
+  if (kind == ReduceKind::Last)
+    return op->emitOpError("has no partial results of the last column");
+  if (!buffer.getTile().getElementType().isF32() || buffer.getTile().getDimSize(1) != columns)
+    return op->emitOpError() << "has " << buffer << " for partial results of " << columns << " columns of f32";
+  return verifyStage(op, buffer, /*stage=*/nullptr);
+}
+
+LogicalResult WritePartialsOp::verify() {
+  return verifyPartials(*this, getKind(), getBuffer().getType(), getSource().getType().getDimSize(1));
+}
+
+LogicalResult ReadPartialsOp::verify() {
+  if (!isColumnVector(getType()))
+    return emitOpError() << "makes " << getType() << "; partial results become one value per column";
+  return verifyPartials(*this, getKind(), getBuffer().getType(), getType().getDimSize(0));
+}
+
 //===----------------------------------------------------------------------===//
 // Pipelined loops
 //===----------------------------------------------------------------------===//

@@ -73,6 +73,50 @@ def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>,
   let hasVerifier = 1;
 }
 
+def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>,
+    TypesMatchWith<"tile and buffer are of one type", "buffer", "tile", "::llvm::cast<BufferType>($_self).getTile()">]> {
+  let summary = "writes a computed tile from registers to a buffer";
+  let description = [{
+    Each thread writes its own elements, so other threads may read the tile after `tile.barrier`.
+
+    ```mlir
+    tile.write %weights to %weights_buffer : !tile.buffer<tensor<32x64xbf16>>
+    ```
+  }];
+  let arguments = (ins Tile_Matrix:$tile, Tile_BufferType:$buffer);
+  let assemblyFormat = "$tile `to` $buffer attr-dict `:` qualified(type($buffer))";
+  let hasVerifier = 1;
+}
+
+def Tile_WritePartialsOp : Tile_Op<"write_partials", [MemoryEffects<[MemWrite]>]> {
+  let summary = "reduces the rows that each warp holds, and writes one row for each warp to a buffer";
+  let description = [{
+    The first half of a `tile.reduce` along rows that several warps hold. The buffer has at least a row for each warp.
+
+    ```mlir
+    tile.write_partials add %weights to %partials : tensor<64x32xf32>, !tile.buffer<tensor<8x32xf32>>
+    ```
+  }];
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_F32Matrix:$source, Tile_BufferType:$buffer);
+  let assemblyFormat = "$kind $source `to` $buffer attr-dict `:` type($source) `,` qualified(type($buffer))";
+  let hasVerifier = 1;
+}
+
+def Tile_ReadPartialsOp : Tile_Op<"read_partials", [MemoryEffects<[MemRead]>]> {
+  let summary = "combines the rows that the warps wrote, in the order of the warps";
+  let description = [{
+    The second half of a `tile.reduce` along rows.
+
+    ```mlir
+    %sums = tile.read_partials add %partials : !tile.buffer<tensor<8x32xf32>> -> tensor<32xf32, #tile.column>
+    ```
+  }];
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_BufferType:$buffer);
+  let results = (outs Tile_F32Vector:$result);
+  let assemblyFormat = "$kind $buffer attr-dict `:` qualified(type($buffer)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Waits and barriers
 //===----------------------------------------------------------------------===//

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -37,6 +38,12 @@ public:
                                  << " rows; in shared memory they are multiples of " << kSharedRows;
       return success();
     }
+    if (layout == Layout::Column) {
+      if (tile.getDimSize(0) % kAccumulatorColumns != 0)
+        return op->emitOpError() << "has a tile of " << tile.getDimSize(0)
+                                 << " columns; as column they are multiples of " << kAccumulatorColumns;
+      return success();
+    }
     if (tile.getDimSize(0) % (kSlabRows * warps) != 0)
       return op->emitOpError() << "has a tile of " << tile.getDimSize(0) << " rows, but " << warps << " warps of "
                                << kSlabRows << " rows split multiples of " << kSlabRows * warps;
@@ -53,7 +60,7 @@ public:
     if (elementOf(dot.getA()) != elementOf(dot.getB()))
       return dot.emitOpError() << "multiplies " << elementOf(dot.getA()) << " by " << elementOf(dot.getB())
                                << "; on a GPU both sides have one type";
-    int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
+    int64_t depth = dot.getDepth();
     int64_t columns = cast<RankedTensorType>(dot.getType()).getDimSize(1);
     int64_t granule = elementOf(dot.getA()).isF32() ? kFloatGranule : kHalfGranule;
     if (depth % granule != 0 || columns % granule != 0)
@@ -77,6 +84,7 @@ struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
     joined = {};
     demands.clear();
     getOperation().walk([&](Operation *op) { joinControlFlow(op); });
+    insertConversions();
     WalkResult walk = getOperation().walk(
         [&](Operation *op) { return failed(collectDemands(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
     if (!walk.wasInterrupted())
@@ -112,8 +120,50 @@ private:
     }
   }
 
-  SmallVector<Demand> &demandsOf(Value tile) {
-    return demands[joined.getOrInsertLeaderValue(tile.getAsOpaquePointer())];
+  void *classOf(Value tile) { return joined.getOrInsertLeaderValue(tile.getAsOpaquePointer()); }
+
+  SmallVector<Demand> &demandsOf(Value tile) { return demands[classOf(tile)]; }
+
+  // What operations want of the values that control flow joins.
+  struct Wanted {
+    SmallVector<OpOperand *> inMemory; // the operands that are read from memory
+    bool isWantedElsewhere = false;    // whether others are read in another layout
+    bool isMadeInMemory = true;        // whether all producers can make the tile in memory
+  };
+
+  // Inserts a conversion where a tile is read from memory and its producer cannot make it there. On a CPU also where
+  // the producer, a load, would have to make it in two layouts.
+  void insertConversions() {
+    llvm::MapVector<void *, Wanted> wanted;
+    const Layout inMemory = memoryLayout(target);
+    getOperation().walk([&](LayoutOpInterface op) {
+      for (OpOperand &operand : op->getOpOperands()) {
+        if (!isTile(operand.get()))
+          continue;
+        Wanted &tile = wanted[classOf(operand.get())];
+        if (op.getOperandLayout(operand, target) == inMemory)
+          tile.inMemory.push_back(&operand);
+        else
+          tile.isWantedElsewhere = true;
+      }
+      if (op->getNumResults() == 1 && isTile(op->getResult(0)))
+        wanted[classOf(op->getResult(0))].isMadeInMemory &= op.offersLayout(inMemory, target);
+    });
+    llvm::DenseMap<Value, Value> converted;
+    for (auto &[leader, tile] : wanted)
+      if (!tile.isMadeInMemory || (target == LayoutTarget::kCpu && tile.isWantedElsewhere))
+        for (OpOperand *operand : tile.inMemory)
+          operand->set(convert(operand->get(), converted));
+  }
+
+  static Value convert(Value tile, llvm::DenseMap<Value, Value> &converted) {
+    Value &result = converted[tile];
+    if (!result) {
+      OpBuilder builder(tile.getContext());
+      builder.setInsertionPointAfterValue(tile);
+      result = ConvertLayoutOp::create(builder, tile.getLoc(), tile.getType(), tile);
+    }
+    return result;
   }
 
   void demand(Value tile, Layout layout, Operation *by) {
@@ -139,7 +189,9 @@ private:
     if (auto layout = op->getAttrOfType<LayoutAttr>(kLayoutAttr))
       demand(op->getResult(0), layout.getValue(), op);
     if (auto layouts = dyn_cast<LayoutOpInterface>(op)) {
-      layouts.demandLayouts(target, [&](Value tile, Layout layout) { demand(tile, layout, op); });
+      for (OpOperand &operand : op->getOpOperands())
+        if (isTile(operand.get()))
+          demand(operand.get(), layouts.getOperandLayout(operand, target), op);
       return success();
     }
     // Control flow passes tiles on, in whatever layout.
@@ -161,7 +213,7 @@ private:
       return error;
     }
     Layout layout = known.empty() ? ordinaryLayout(tile, target) : known[0].layout;
-    if (!op.offersLayout(target, layout)) {
+    if (!op.offersLayout(layout, target)) {
       InFlightDiagnostic error = op->emitOpError() << "cannot make a tile of layout " << stringifyLayout(layout);
       error.attachNote(known[0].by->getLoc()) << known[0].by->getName() << " needs it";
       return error;

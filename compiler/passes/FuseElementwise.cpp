@@ -19,6 +19,9 @@ namespace {
 
 RankedTensorType tileType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+// Whether the tiles have the same shape, and as vectors both one value per row or both one value per column.
+bool haveSamePlaces(RankedTensorType a, RankedTensorType b) { return a.clone(b.getElementType()) == b; }
+
 // Whether the operation computes each element of its tile from the same elements of its operands.
 bool isElementwise(Operation *op) {
   if (op->getNumResults() != 1 || !isTile(op->getResult(0)))
@@ -52,8 +55,7 @@ SmallVector<Expression> findExpressions(Block &block) {
       if (!boundary)
         joined = place->second;
     }
-    if (!boundary &&
-        tileType(op.getResult(0)).getShape() == tileType(expressions[*joined].root->getResult(0)).getShape()) {
+    if (!boundary && haveSamePlaces(tileType(op.getResult(0)), tileType(expressions[*joined].root->getResult(0)))) {
       expressionOf[&op] = *joined;
     } else {
       expressionOf[&op] = joined.emplace(expressions.size());
@@ -111,9 +113,9 @@ private:
     if (auto splat = dyn_cast_or_null<SplatOp>(producer))
       return element(splat.getScalar());
     if (auto broadcast = dyn_cast_or_null<BroadcastOp>(producer))
-      return element(broadcast.getRow());
+      return element(broadcast.getVector());
     if (auto iota = dyn_cast_or_null<IotaOp>(producer))
-      return iota.getDimension() == 0 ? row : column;
+      return iota.getDimension() == 0 && !isColumnVector(iota.getType()) ? row : column;
     if (producer && producer->hasTrait<OpTrait::ConstantLike>() && !isTile(operand))
       return builder.clone(*producer)->getResult(0);
     inputs.insert(operand);

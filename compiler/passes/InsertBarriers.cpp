@@ -25,17 +25,37 @@ scf::ForOp loopOf(FetchOp fetch) {
 
 bool isPipelined(scf::ForOp loop) { return !loop.getBody()->getOps<FetchAheadOp>().empty(); }
 
-bool containsCopies(Block &block) {
-  return block.walk([](CopyOp) { return WalkResult::interrupt(); }).wasInterrupted();
+template <typename... Ops> bool contains(Block &block) {
+  return block.walk([](Operation *op) { return isa<Ops...>(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+bool isWrite(Operation *op) { return isa<WriteOp, WritePartialsOp>(op); }
+
+Value bufferOf(Operation *op) {
+  if (auto copy = dyn_cast<CopyOp>(op))
+    return copy.getBuffer();
+  if (auto write = dyn_cast<WriteOp>(op))
+    return write.getBuffer();
+  return cast<WritePartialsOp>(op).getBuffer();
+}
+
+// Whether `value` is a tile that threads wrote to shared memory, as opposed to one that was copied there.
+bool isWrittenTile(Value value) {
+  auto read = value.getDefiningOp<ReadOp>();
+  return read && llvm::any_of(read.getBuffer().getUsers(), isWrite);
 }
 
 // Places the waits and the barriers of one block, and of the blocks in it. No copy is under way where a block begins,
 // and none where it ends.
 class BlockSynchronizer {
 public:
-  explicit BlockSynchronizer(Block &block) : block(block), builder(block.getParentOp()->getContext()) {}
+  // `isBeingRead` tells whether other threads may still be reading written tiles where the block begins.
+  BlockSynchronizer(Block &block, bool isBeingRead)
+      : block(block), builder(block.getParentOp()->getContext()), isBeingRead(isBeingRead) {}
 
-  void run() {
+  // Returns isBeingRead for the end of the block.
+  bool run() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (auto fetch = dyn_cast<FetchOp>(op)) {
         visit(fetch);
@@ -47,22 +67,20 @@ public:
       }
       // One wait serves all copies that follow each other.
       if (!toleratesCopies(op))
-        finishCopies(&op);
-      if (auto copy = dyn_cast<CopyOp>(op))
-        for (Operation *user : copy.getBuffer().getUsers())
-          if (auto read = dyn_cast<ReadOp>(user))
-            pending.push_back(read);
+        finish(&op);
+      if (isa<CopyOp>(op) || isWrite(&op))
+        begin(&op);
       if (isa<scf::ForOp, scf::IfOp>(op))
-        for (Region &region : op.getRegions())
-          if (!region.empty())
-            BlockSynchronizer(region.front()).run();
+        visitRegions(op);
+      isBeingRead |= llvm::any_of(op.getOperands(), isWrittenTile);
     }
     // The next iteration overwrites the tiles that this iteration copied. The ring of the loop itself is guarded by the
     // barrier at the start of an iteration.
-    if (isa<scf::ForOp>(block.getParentOp()) && containsCopies(block)) {
+    if (isa<scf::ForOp>(block.getParentOp()) && contains<CopyOp>(block)) {
       builder.setInsertionPoint(block.getTerminator());
-      BarrierOp::create(builder, block.getParentOp()->getLoc());
+      makeBarrier();
     }
+    return isBeingRead;
   }
 
 private:
@@ -76,39 +94,72 @@ private:
   bool toleratesCopies(Operation &op) {
     if (readsPending(op) || op.hasTrait<OpTrait::IsTerminator>())
       return false;
-    if (isa<CopyOp, ReadOp>(op))
+    if (isa<CopyOp, ReadOp, ReadPartialsOp>(op) || isWrite(&op))
       return true;
     if (auto loop = dyn_cast<scf::ForOp>(op))
       return isPipelined(loop);
     return isMemoryEffectFree(&op) && !isa<scf::IfOp>(op);
   }
 
-  // Waits for all started copies before `op`. Tiles are read after the wait.
-  void finishCopies(Operation *op) {
-    if (pending.empty())
-      return;
+  // A copy or a write, whose tile is read after the next wait. A write must not overwrite what other threads read.
+  void begin(Operation *op) {
+    if (isWrite(op) && isBeingRead) {
+      builder.setInsertionPoint(op);
+      makeBarrier();
+    }
+    (isWrite(op) ? isWritePending : isCopyPending) = true;
+    for (Operation *user : bufferOf(op).getUsers())
+      if (isa<ReadOp, ReadPartialsOp>(user) && user->getBlock() == &block)
+        pending.push_back(user);
+  }
+
+  void visitRegions(Operation &op) {
+    bool isReadAfter = isBeingRead;
+    for (Region &region : op.getRegions()) {
+      if (region.empty())
+        continue;
+      // The threads that are ahead write while others may read the tile of the iteration before.
+      bool isReadBefore = isBeingRead || (isa<scf::ForOp>(op) && contains<WriteOp, WritePartialsOp>(region.front()));
+      isReadAfter |= BlockSynchronizer(region.front(), isReadBefore).run();
+    }
+    isBeingRead = isReadAfter;
+  }
+
+  // Waits for all started copies and writes before `op`. Tiles are read after the wait.
+  void finish(Operation *op) {
     builder.setInsertionPoint(op);
-    CommitCopiesOp::create(builder, op->getLoc());
-    await(/*newest=*/0);
+    if (isCopyPending) {
+      CommitCopiesOp::create(builder, op->getLoc());
+      await(/*newest=*/0);
+    } else if (isWritePending) {
+      makeBarrier();
+    }
     takePending();
   }
 
+  void makeBarrier() {
+    BarrierOp::create(builder, block.getParentOp()->getLoc());
+    isBeingRead = false;
+  }
+
   void await(int64_t newest) {
-    Location loc = block.getParentOp()->getLoc();
-    WaitCopiesOp::create(builder, loc, newest);
-    BarrierOp::create(builder, loc);
+    WaitCopiesOp::create(builder, block.getParentOp()->getLoc(), newest);
+    makeBarrier();
   }
 
   void takePending() {
-    for (ReadOp read : std::exchange(pending, {}))
+    for (Operation *read : std::exchange(pending, {})) {
       read->moveBefore(builder.getInsertionBlock(), builder.getInsertionPoint());
+      isBeingRead |= isa<ReadPartialsOp>(read);
+    }
+    isCopyPending = isWritePending = false;
   }
 
   void visit(FetchOp fetch) {
     scf::ForOp loop = loopOf(fetch);
-    if (loop && readsPending(*loop))
-      finishCopies(fetch);
-    if (pending.empty())
+    if (isWritePending || (loop && readsPending(*loop)))
+      finish(fetch);
+    if (!isCopyPending)
       return;
     // Copies that were started before the loop are the oldest group.
     builder.setInsertionPoint(fetch);
@@ -117,8 +168,8 @@ private:
     // waits anyway. If this loop is inside another loop, the wait is placed here: the outer loop starts these copies
     // again, and this loop may not have run.
     bool isAwaitedByLoop =
-        loop && !loop->getParentOfType<scf::ForOp>() && llvm::all_of(pending, [&](ReadOp read) {
-          return layoutOf(read) == Layout::Shared &&
+        loop && !loop->getParentOfType<scf::ForOp>() && llvm::all_of(pending, [&](Operation *read) {
+          return layoutOf(read->getResult(0)) == Layout::Shared &&
                  llvm::all_of(read->getUsers(), [&](Operation *user) { return loop->isProperAncestor(user); });
         });
     if (isAwaitedByLoop) {
@@ -142,12 +193,14 @@ private:
 
   Block &block;
   OpBuilder builder;
-  // The reads of copies that were started and for which no wait has been placed yet.
-  SmallVector<ReadOp> pending;
+  bool isBeingRead;
+  // Whether copies were started, or tiles written, for which no wait has been placed yet, and what reads them.
+  bool isCopyPending = false, isWritePending = false;
+  SmallVector<Operation *> pending;
 };
 
 struct InsertBarriers : impl::InsertBarriersBase<InsertBarriers> {
-  void runOnOperation() override { BlockSynchronizer(getOperation().getBody().front()).run(); }
+  void runOnOperation() override { BlockSynchronizer(getOperation().getBody().front(), /*isBeingRead=*/false).run(); }
 };
 
 } // namespace

@@ -30,7 +30,8 @@ struct JoinProducts : impl::JoinProductsBase<JoinProducts> {
       // Only the first arm may be the product in which zeros annihilate, because `where` is the condition itself, not
       // its opposite.
       if (!careful || !plain || !careful.getZeroAnnihilates() || plain.getZeroAnnihilates() ||
-          careful.getTransposeB() != plain.getTransposeB() || careful.getOperands() != plain.getOperands())
+          careful.getTransposeA() != plain.getTransposeA() || careful.getTransposeB() != plain.getTransposeB() ||
+          careful.getOperands() != plain.getOperands())
         return;
       careful->moveBefore(branch);
       careful.getWhereMutable().assign(branch.getCondition());

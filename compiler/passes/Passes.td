@@ -64,16 +64,21 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
   let description = [{
     Each operation demands layouts for its operands and offers layouts for its result (LayoutOpInterface). An operation that
     has tiles but does not say in which layouts is an error. Values that control flow joins have the
-    same layout. The set of layouts is closed and there are no conversions. Two different demands on one tile are an error,
-    and so is a demand that the producer cannot meet. The error names both sides.
+    same layout. The set of layouts is closed. Two different demands on one tile are an error, and so is a demand that the
+    producer cannot meet. The error names both sides.
 
     | | `target=gpu` | `target=cpu` |
     |---|---|---|
     | dot: result, accumulator | `accumulator` | `lanes` |
     | dot: left side | `operand_a`; f32: `shared` when loaded, else `accumulator` | `lanes` |
-    | dot: right side | `shared` | `row_major` |
+    | dot: right side, left side that is given transposed | `shared` | `row_major` |
     | one value per row | `row` | `lanes` |
+    | one value per column | `column` | `lanes` |
     | all other tiles | `accumulator` | `lanes` |
+
+    There is one conversion: a tile that a dot reads from memory, and that its producer cannot make there, gets a
+    `tile.convert_layout`. Its producer is a computation, or on a CPU also a load whose tile is read in `lanes` too. On a GPU a
+    loaded tile that is a left side and is read from memory by another dot is read there by both.
 
     For 16-bit types, `operand_a` and `accumulator` are the same fragments. So a map may read a tile that is the left side of
     a dot.
@@ -123,11 +128,14 @@ def JoinProducts : Pass<"tile-join-products", "::mlir::func::FuncOp"> {
 }
 
 def InsertCopies : Pass<"tile-insert-copies", "::mlir::func::FuncOp"> {
-  let summary = "makes a buffer, a copy and a read of each load through shared memory";
+  let summary = "makes buffers in shared memory, and what fills and reads them";
   let description = [{
     A load whose layout is `shared` or `operand_a` passes through shared memory. It becomes a `tile.buffer` at the start of the
     function, a `tile.copy` that starts to fill the buffer, and a `tile.read` of the tile with the load's layout. Other loads
     go from memory to registers and stay as they are.
+
+    A `tile.convert_layout` becomes a buffer, a `tile.write` of the computed tile and a `tile.read`. A `tile.reduce` along rows
+    that several warps hold becomes a buffer, `tile.write_partials` and `tile.read_partials`.
 
     Before:
     ```mlir
@@ -178,6 +186,28 @@ def ExpandStages : Pass<"tile-expand-stages", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::nsa::tile::TileDialect"];
 }
 
+def KeepOperands : Pass<"tile-keep-operands", "::mlir::func::FuncOp"> {
+  let summary = "marks products that must leave their right side as it is";
+  let description = [{
+    The fastest product in which zero annihilates replaces NaN and infinity in its right side by zeros. A product whose right
+    side is read again gets `keeps_b`, and leaves it as it is. The right side is read again if another operation may read it
+    after the product, if it is the left side too, or if a loop around the product does not copy it anew in each iteration.
+
+    Before:
+    ```mlir
+    scf.for %i = %first to %past step %one : i32 {
+      %sum = tile.dot %weights, %keys, %acc {zero_annihilates} : ...
+    }
+    ```
+    After:
+    ```mlir
+    scf.for %i = %first to %past step %one : i32 {
+      %sum = tile.dot %weights, %keys, %acc {keeps_b, zero_annihilates} : ...
+    }
+    ```
+  }];
+}
+
 def InsertBarriers : Pass<"tile-insert-barriers", "::mlir::func::FuncOp"> {
   let summary = "waits for copies before they are read, and keeps threads from overwriting what others read";
   let description = [{
@@ -188,6 +218,8 @@ def InsertBarriers : Pass<"tile-insert-barriers", "::mlir::func::FuncOp"> {
     - An iteration of a pipelined loop waits for its own group. The barrier there makes the tiles visible to all threads. It
       also guarantees that all threads have left the iteration whose stage the next copies overwrite.
     - An iteration that copies without a ring ends with a barrier, because the next iteration overwrites its tiles.
+    - A tile that is computed and written to shared memory is read behind a barrier. If other threads may still be reading a
+      written tile, there is a barrier before the next one is written too.
 
     Before:
     ```mlir
@@ -212,8 +244,12 @@ def PlanBuffers : Pass<"tile-plan-buffers", "::mlir::func::FuncOp"> {
   let summary = "gives each buffer and each list its place in shared memory";
   let description = [{
     A buffer takes rows x columns x element size bytes, times its stages. A list takes 8 bytes per slot for each of its rows,
-    and for four more rows. Lists come first, then buffers in their order. Offsets are multiples of 128 bytes, as the swizzle
-    requires. A total above `limit` is an error that names both numbers.
+    and for four more rows. Lists come first, then buffers in their order, each at the first offset that is free. Offsets are
+    multiples of 128 bytes, as the swizzle requires. A total above `limit` is an error that names both numbers.
+
+    Two buffers share bytes if both hold computed tiles, and no tile is alive from the first to the last operation that
+    accesses the other. InsertBarriers has placed a barrier before each write that needs one. A buffer that is copied into
+    shares no bytes: its copies run ahead of the operations that read it.
 
     Before:
     ```mlir

@@ -30,6 +30,7 @@ void buildGpuPipeline(OpPassManager &manager, int64_t sharedLimit) {
   addCommonPasses(functions, LayoutTarget::kGpu);
   functions.addPass(createInsertCopies());
   functions.addPass(createExpandStages());
+  functions.addPass(createKeepOperands());
   functions.addPass(createInsertBarriers());
   functions.addPass(createPlanBuffers({sharedLimit}));
 }

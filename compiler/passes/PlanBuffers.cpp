@@ -4,7 +4,10 @@
 #include "compiler/dialect/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
 
+#include <algorithm>
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -24,15 +27,66 @@ constexpr int64_t kRowGranule = 16;
 // A slot of a list is a row of 8-byte keys, followed by room for four keys (templates/device/top_lists.cuh).
 constexpr int64_t kListKey = 8, kListGap = 4;
 
+// The first and the last operation of the program, by number, that accesses a computed tile. Empty for a tile that is
+// copied.
+struct Lifetime {
+  int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
+
+  bool isOfComputedTile() const { return last >= 0; }
+  bool meets(const Lifetime &other) const { return first <= other.last && other.first <= last; }
+};
+
+class Lifetimes {
+public:
+  explicit Lifetimes(func::FuncOp function) {
+    function.walk<WalkOrder::PreOrder>([&](Operation *op) { numbers[op] = static_cast<int64_t>(numbers.size()); });
+  }
+
+  Lifetime of(BufferOp buffer) const {
+    SmallVector<Operation *> accesses;
+    for (Operation *user : buffer->getUsers()) {
+      if (isa<CopyOp>(user))
+        return {};
+      accesses.push_back(user);
+      if (isa<ReadOp>(user))
+        llvm::append_range(accesses, user->getUsers());
+    }
+    Lifetime lifetime;
+    Block *block = blockAround(accesses);
+    for (Operation *access : accesses) {
+      // A loop that accesses a tile from outside of the loop does so in each iteration.
+      Operation *place = block->findAncestorOpInBlock(*access);
+      lifetime.first = std::min(lifetime.first, numbers.lookup(place));
+      place->walk([&](Operation *nested) { lifetime.last = std::max(lifetime.last, numbers.lookup(nested)); });
+    }
+    return lifetime;
+  }
+
+private:
+  // The innermost block that has all of them, directly or nested.
+  static Block *blockAround(ArrayRef<Operation *> operations) {
+    Block *block = operations.empty() ? nullptr : operations.front()->getBlock();
+    for (Operation *op : operations)
+      while (!block->findAncestorOpInBlock(*op))
+        block = block->getParentOp()->getBlock();
+    return block;
+  }
+
+  llvm::DenseMap<Operation *, int64_t> numbers;
+};
+
 struct PlanBuffers : impl::PlanBuffersBase<PlanBuffers> {
   using PlanBuffersBase::PlanBuffersBase;
 
   void runOnOperation() override {
     SmallVector<Operation *> places;
     SmallVector<int64_t> sizes;
+    SmallVector<Lifetime> lifetimes;
+    const Lifetimes program(getOperation());
     getOperation().walk([&](TopCreateOp lists) {
       places.push_back(lists);
       sizes.push_back(lists.getType().getSlots() * (lists.getType().getRows() + kListGap) * kListKey);
+      lifetimes.emplace_back();
     });
     WalkResult walk = getOperation().walk([&](BufferOp buffer) {
       RankedTensorType tile = buffer.getType().getTile();
@@ -44,6 +98,7 @@ struct PlanBuffers : impl::PlanBuffersBase<PlanBuffers> {
       }
       places.push_back(buffer);
       sizes.push_back(rowBytes * tile.getDimSize(0) * buffer.getType().getStages());
+      lifetimes.push_back(program.of(buffer));
       return WalkResult::advance();
     });
     if (walk.wasInterrupted())
@@ -51,7 +106,10 @@ struct PlanBuffers : impl::PlanBuffersBase<PlanBuffers> {
 
     SmallVector<int> order(places.size());
     std::iota(order.begin(), order.end(), 0);
-    FirstFit fit = placeFirstFit(sizes, order, kAlignment, [](int, int) { return true; });
+    FirstFit fit = placeFirstFit(sizes, order, kAlignment, [&](int a, int b) {
+      bool areComputed = lifetimes[a].isOfComputedTile() && lifetimes[b].isOfComputedTile();
+      return !areComputed || lifetimes[a].meets(lifetimes[b]);
+    });
     if (fit.bytes > limit) {
       InFlightDiagnostic error = getOperation().emitError()
                                  << "needs " << fit.bytes << " bytes of shared memory, but a block may use "

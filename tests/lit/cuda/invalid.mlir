@@ -5,7 +5,8 @@
 // RUN: not emit-cuda --scheduled %t/no_place.mlir 2>&1 | FileCheck %s --check-prefix=PLACE
 // RUN: not emit-cuda --scheduled %t/map_of_shared.mlir 2>&1 | FileCheck %s --check-prefix=MAP
 // RUN: not emit-cuda --scheduled %t/right_in_registers.mlir 2>&1 | FileCheck %s --check-prefix=RIGHT
-// RUN: not emit-cuda --scheduled %t/left_in_shared.mlir 2>&1 | FileCheck %s --check-prefix=LEFT
+// RUN: not emit-cuda --scheduled %t/left_in_registers.mlir 2>&1 | FileCheck %s --check-prefix=LEFT
+// RUN: not emit-cuda --scheduled %t/partial.mlir 2>&1 | FileCheck %s --check-prefix=PARTIAL
 // RUN: not emit-cuda --scheduled %t/rows.mlir 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not emit-cuda --scheduled %t/untranslated.mlir 2>&1 | FileCheck %s --check-prefix=UNTRANSLATED
 // RUN: not emit-cuda --scheduled %t/half_arithmetic.mlir 2>&1 | FileCheck %s --check-prefix=HALF
@@ -64,17 +65,32 @@ func.func @f(%x: !tile.view<bf16, 1>, %y: !tile.view<f32, 1>, %c: f32) attribute
   return
 }
 
-// LEFT: error: 'tile.dot' op annihilates by zeros of a left side in shared memory; 16-bit ones stand in registers
-//--- left_in_shared.mlir
+// LEFT: error: 'tile.dot' op has a transposed left side that is not in shared memory
+//--- left_in_registers.mlir
 func.func @f(%x: !tile.view<bf16, 1>, %y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
   %always = arith.constant true
+  %a = tile.load %x rows(%r) {
+    tile.at [%r] if %always
+  } {tile.layout = #tile.layout<accumulator>} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
   %buffer = tile.buffer {tile.shared_offset = 0 : i64} : !tile.buffer<tensor<16x16xbf16>>
-  %t = tile.read %buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %b = tile.read %buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
   %zeros = tile.splat %c {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
-  %p = tile.dot %t, %t, %zeros {tile.layout = #tile.layout<accumulator>, zero_annihilates} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  %p = tile.dot %a, %b, %zeros {tile.layout = #tile.layout<accumulator>, transpose_a} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
   tile.store %p, %y rows(%r) {
     tile.at [%r] if %always
   } : tensor<16x16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// PARTIAL: error: 'tile.reduce' op reduces rows that 2 warps hold; they need partial results
+//--- partial.mlir
+func.func @f(%y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 2 : i32} {
+  %always = arith.constant true
+  %t = tile.splat %c {tile.layout = #tile.layout<accumulator>} : tensor<32x16xf32>
+  %u = tile.reduce add %t {tile.layout = #tile.layout<column>} : tensor<32x16xf32> -> tensor<16xf32, #tile.column>
+  tile.store %u, %y rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16xf32, #tile.column>, !tile.view<f32, 1>
   return
 }
 

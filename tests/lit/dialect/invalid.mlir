@@ -309,7 +309,7 @@ func.func @reduce_rows(%x: tensor<16x32xf32>) {
 // -----
 
 func.func @map_shape(%x: tensor<32xf32>) {
-  // expected-error@+1 {{has an input 'tensor<32xf32>' that is neither of the result's shape nor one value per row of 'tensor<16x32xf32>'}}
+  // expected-error@+1 {{has an input 'tensor<32xf32>' that is neither of the result's shape nor one value per row or column of 'tensor<16x32xf32>'}}
   %y = tile.map(%e = %x : tensor<32xf32>) at (%i, %j) -> tensor<16x32xf32> {
     tile.yield %e : f32
   }

@@ -42,3 +42,16 @@ func.func @scheduled(%q: !tile.view<bf16, 3>, %k: !tile.view<bf16, 1>, %list: !t
   }
   return
 }
+
+// CHECK-LABEL: func.func @written
+func.func @written(%x: tensor<32x16xf32>) -> tensor<16xf32, #tile.column> {
+  %buffer = tile.buffer : !tile.buffer<tensor<32x16xf32>>
+  %partials = tile.buffer : !tile.buffer<tensor<8x16xf32>>
+  // CHECK: tile.write %{{.*}} to %{{.*}} : !tile.buffer<tensor<32x16xf32>>
+  tile.write %x to %buffer : !tile.buffer<tensor<32x16xf32>>
+  // CHECK: tile.write_partials max %{{.*}} to %[[PARTIALS:.*]] : tensor<32x16xf32>, !tile.buffer<tensor<8x16xf32>>
+  tile.write_partials max %x to %partials : tensor<32x16xf32>, !tile.buffer<tensor<8x16xf32>>
+  // CHECK: tile.read_partials max %[[PARTIALS]] : !tile.buffer<tensor<8x16xf32>> -> tensor<16xf32, #tile.column>
+  %y = tile.read_partials max %partials : !tile.buffer<tensor<8x16xf32>> -> tensor<16xf32, #tile.column>
+  return %y : tensor<16xf32, #tile.column>
+}

@@ -192,3 +192,43 @@ func.func @fetch_arguments(%n: i32) {
   }) : (i32, i32, i32) -> !tile.fetch
   return
 }
+
+// -----
+
+func.func @write_stage(%x: tensor<16x16xf32>, %ring: !tile.buffer<tensor<16x16xf32>, 2>) {
+  // expected-error@+1 {{names no stage of '!tile.buffer<tensor<16x16xf32>, 2>'}}
+  tile.write %x to %ring : !tile.buffer<tensor<16x16xf32>, 2>
+  return
+}
+
+// -----
+
+func.func @partials_kind(%x: tensor<16x16xf32>, %b: !tile.buffer<tensor<8x16xf32>>) {
+  // expected-error@+1 {{has no partial results of the last column}}
+  tile.write_partials last %x to %b : tensor<16x16xf32>, !tile.buffer<tensor<8x16xf32>>
+  return
+}
+
+// -----
+
+func.func @partials_columns(%x: tensor<16x16xf32>, %b: !tile.buffer<tensor<8x32xf32>>) {
+  // expected-error@+1 {{has '!tile.buffer<tensor<8x32xf32>>' for partial results of 16 columns of f32}}
+  tile.write_partials add %x to %b : tensor<16x16xf32>, !tile.buffer<tensor<8x32xf32>>
+  return
+}
+
+// -----
+
+func.func @partials_stage(%x: tensor<16x16xf32>, %b: !tile.buffer<tensor<8x16xf32>, 2>) {
+  // expected-error@+1 {{names no stage of '!tile.buffer<tensor<8x16xf32>, 2>'}}
+  tile.write_partials add %x to %b : tensor<16x16xf32>, !tile.buffer<tensor<8x16xf32>, 2>
+  return
+}
+
+// -----
+
+func.func @partials_of_rows(%b: !tile.buffer<tensor<8x16xf32>>) {
+  // expected-error@+1 {{makes 'tensor<16xf32>'; partial results become one value per column}}
+  %x = tile.read_partials add %b : !tile.buffer<tensor<8x16xf32>> -> tensor<16xf32>
+  return
+}

@@ -120,3 +120,76 @@ func.func @operand_of_map(%view: !tile.view<bf16, 1>, %b: tensor<16x16xbf16>, %a
   %u = tile.dot %sum, %b, %t : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
   return
 }
+
+// A computed tile that a dot reads from memory is converted once: a right side, and a left side that is given transposed. Its
+// registers stay a left side.
+// CHECK-LABEL: func.func @computed
+func.func @computed(%s: tensor<16x32xf32>, %q: !tile.view<bf16, 1>, %acc: tensor<32x16xf32>, %square: tensor<32x32xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
+  // GPU: %[[P:.*]] = tile.map{{.*}} attributes {tile.layout = #tile.layout<operand_a>}
+  // CPU: %[[P:.*]] = tile.map{{.*}} attributes {tile.layout = #tile.layout<lanes>}
+  %p = tile.map(%e = %s : tensor<16x32xf32>) at (%row, %column) -> tensor<16x32xbf16> {
+    %t = arith.truncf %e : f32 to bf16
+    tile.yield %t : bf16
+  }
+  // GPU: %[[READ:.*]] = tile.convert_layout %[[P]] {tile.layout = #tile.layout<shared>} : tensor<16x32xbf16>
+  // CPU: %[[READ:.*]] = tile.convert_layout %[[P]] {tile.layout = #tile.layout<row_major>} : tensor<16x32xbf16>
+  // GPU-NOT: tile.convert_layout
+  %k = tile.load %q rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %zero = arith.constant 0.0 : f32
+  %zeros = tile.splat %zero : tensor<16x16xf32>
+  %wide = tile.load %q rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<32x16xbf16>
+  // CHECK: tile.dot %[[P]],
+  %t = tile.dot %p, %wide, %zeros : tensor<16x32xbf16>, tensor<32x16xbf16> -> tensor<16x16xf32>
+  // CHECK: tile.dot %[[READ]],
+  %u = tile.dot %p, %k, %acc {transpose_a} : tensor<16x32xbf16>, tensor<16x16xbf16> -> tensor<32x16xf32>
+  // CHECK: tile.dot %{{.*}}, %[[READ]],
+  %v = tile.dot %wide, %p, %square : tensor<32x16xbf16>, tensor<16x32xbf16> -> tensor<32x32xf32>
+  return
+}
+
+// A loaded tile that is a left side and a right side stays in shared memory on a GPU. A CPU has a copy of it by rows.
+// CHECK-LABEL: func.func @both_sides
+func.func @both_sides(%view: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
+  // GPU: } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  // CPU: } {tile.layout = #tile.layout<lanes>} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  // CPU-NEXT: tile.convert_layout %{{.*}} {tile.layout = #tile.layout<row_major>}
+  // GPU-NOT: tile.convert_layout
+  %k = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %q = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %s = tile.dot %k, %q, %acc {transpose_b} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  // CHECK: tile.dot
+  %t = tile.dot %q, %k, %s {transpose_a} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  return
+}
+
+// One value per column.
+// CHECK-LABEL: func.func @columns
+func.func @columns(%view: !tile.view<f32, 1>, %s: tensor<16x32xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
+  // GPU: } {tile.layout = #tile.layout<column>} : !tile.view<f32, 1> -> tensor<32xf32, #tile.column>
+  // CPU: } {tile.layout = #tile.layout<lanes>} : !tile.view<f32, 1> -> tensor<32xf32, #tile.column>
+  %v = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<f32, 1> -> tensor<32xf32, #tile.column>
+  // GPU: tile.reduce add {{.*}} {tile.layout = #tile.layout<column>}
+  // CPU: tile.reduce add {{.*}} {tile.layout = #tile.layout<lanes>}
+  %sum = tile.reduce add %s : tensor<16x32xf32> -> tensor<32xf32, #tile.column>
+  // GPU: tile.map{{.*}} attributes {tile.layout = #tile.layout<column>}
+  %w = tile.map(%a = %v : tensor<32xf32, #tile.column>, %b = %sum : tensor<32xf32, #tile.column>) at (%row, %column) -> tensor<32xf32, #tile.column> {
+    %x = arith.addf %a, %b : f32
+    tile.yield %x : f32
+  }
+  // GPU: tile.map{{.*}} attributes {tile.layout = #tile.layout<accumulator>}
+  %y = tile.map(%a = %s : tensor<16x32xf32>, %b = %w : tensor<32xf32, #tile.column>) at (%row, %column) -> tensor<16x32xf32> {
+    %x = arith.subf %a, %b : f32
+    tile.yield %x : f32
+  }
+  return
+}

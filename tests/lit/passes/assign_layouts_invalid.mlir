@@ -1,13 +1,15 @@
 // RUN: nsa-opt %s --tile-assign-layouts=target=gpu --split-input-file --verify-diagnostics
 
-func.func @two_demands(%view: !tile.view<bf16, 1>, %acc: tensor<32x32xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
-  // expected-error@+1 {{makes a tile that is needed as operand_a and as shared; there is no conversion}}
+// A loaded tile goes to registers or to shared memory.
+func.func @two_demands(%view: !tile.view<f32, 1>, %acc: tensor<32x32xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{makes a tile that is needed as shared and as accumulator; there is no conversion}}
   %x = tile.load %view rows(%r) {
     tile.at [%r] if %ok
-  } : !tile.view<bf16, 1> -> tensor<32x32xbf16>
-  // expected-note@+2 {{tile.dot needs operand_a}}
+  } : !tile.view<f32, 1> -> tensor<32x32xf32>
   // expected-note@+1 {{tile.dot needs shared}}
-  %y = tile.dot %x, %x, %acc : tensor<32x32xbf16>, tensor<32x32xbf16> -> tensor<32x32xf32>
+  %y = tile.dot %acc, %x, %acc : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  // expected-note@+1 {{tile.reduce needs accumulator}}
+  %z = tile.reduce add %x : tensor<32x32xf32> -> tensor<32xf32>
   return
 }
 
@@ -20,8 +22,8 @@ func.func @through_loop(%view: !tile.view<f32, 1>, %acc: tensor<32x32xf32>, %ok:
   %first = tile.load %view rows(%r) {
     tile.at [%r] if %ok
   } {tile.layout = #tile.layout<shared>} : !tile.view<f32, 1> -> tensor<32x32xf32>
+  // expected-note@+1 {{tile.convert_layout needs accumulator}}
   %x = scf.for %i = %n to %n step %n iter_args(%y = %first) -> (tensor<32x32xf32>) : i32 {
-    // expected-note@+1 {{tile.dot needs accumulator}}
     %z = tile.dot %acc, %y, %acc : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
     scf.yield %z : tensor<32x32xf32>
   }
@@ -30,13 +32,31 @@ func.func @through_loop(%view: !tile.view<f32, 1>, %acc: tensor<32x32xf32>, %ok:
 
 // -----
 
-func.func @producer(%s: tensor<32x32xf32>, %acc: tensor<32x32xf32>) attributes {tile.warps = 1 : i32} {
-  // expected-error@+1 {{cannot make a tile of layout shared}}
-  %p = tile.map(%e = %s : tensor<32x32xf32>) at (%row, %column) -> tensor<32x32xf32> {
+func.func @producer(%view: !tile.view<f32, 1>, %s: tensor<32x32xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
+  // expected-error@+2 {{cannot make a tile of layout shared}}
+  // expected-note@+1 {{tile.map needs it}}
+  %p = tile.map(%e = %s : tensor<32x32xf32>) at (%row, %column) -> tensor<32x32xf32> attributes {tile.layout = #tile.layout<shared>} {
     tile.yield %e : f32
   }
-  // expected-note@+1 {{tile.dot needs it}}
-  %o = tile.dot %s, %p, %acc : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  return
+}
+
+// -----
+
+func.func @vector_columns(%view: !tile.view<f32, 1>, %ok: i1) attributes {tile.warps = 4 : i32} {
+  // expected-error@+1 {{has a tile of 12 columns; as column they are multiples of 8}}
+  %v = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<f32, 1> -> tensor<12xf32, #tile.column>
+  return
+}
+
+// -----
+
+// The depth of a product with a transposed left side is the rows of the left side.
+func.func @transposed_depth(%a: tensor<24x16xbf16>, %b: tensor<24x16xbf16>, %acc: tensor<16x16xf32>) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{sums over 24 and makes 16 columns; with elements of 'bf16' both are multiples of 16}}
+  %y = tile.dot %a, %b, %acc {transpose_a} : tensor<24x16xbf16>, tensor<24x16xbf16> -> tensor<16x16xf32>
   return
 }
 

@@ -120,3 +120,24 @@ func.func @wide(%x: tensor<64xi32>, %step: f64) -> tensor<64xf32> {
   %y = arith.truncf %turns : tensor<64xf64> to tensor<64xf32>
   return %y : tensor<64xf32>
 }
+
+// A value per column keeps rank 1. It sinks into the expression of a matrix as a value of the column, and the index along it is
+// the column.
+// CHECK-LABEL: func.func @columns
+// CHECK-NEXT: tile.map(%[[A:.*]] = %arg0 : tensor<32xf32, #tile.column>) at (%{{.*}}, %[[J:.*]]) -> tensor<32xf32, #tile.column> {
+// CHECK-NEXT: arith.sitofp %[[J]] : i32 to f32
+// CHECK-NEXT: arith.mulf
+// CHECK: tile.map(%{{.*}} = %arg1 : tensor<16x32xf32>, %{{.*}} = %{{.*}} : tensor<32xf32, #tile.column>) at (%{{.*}}, %[[COLUMN:.*]]) -> tensor<16x32xf32> {
+// CHECK-NEXT: arith.subf
+// CHECK-NEXT: arith.sitofp %[[COLUMN]] : i32 to f32
+func.func @columns(%v: tensor<32xf32, #tile.column>, %s: tensor<16x32xf32>) -> tensor<16x32xf32> {
+  %index = tile.iota 0 : tensor<32xi32, #tile.column>
+  %number = arith.sitofp %index : tensor<32xi32, #tile.column> to tensor<32xf32, #tile.column>
+  %scaled = arith.mulf %v, %number : tensor<32xf32, #tile.column>
+  %wide = tile.broadcast %scaled : tensor<32xf32, #tile.column> -> tensor<16x32xf32>
+  %shifted = arith.subf %s, %wide : tensor<16x32xf32>
+  %numbers = tile.broadcast %index : tensor<32xi32, #tile.column> -> tensor<16x32xi32>
+  %numbers_f = arith.sitofp %numbers : tensor<16x32xi32> to tensor<16x32xf32>
+  %result = arith.addf %shifted, %numbers_f : tensor<16x32xf32>
+  return %result : tensor<16x32xf32>
+}

@@ -228,3 +228,107 @@ func.func @carried_and_nested(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: i1
   }
   return
 }
+
+// -----
+
+// A written tile is read behind a barrier. The next write waits until all threads have read; one that follows a barrier
+// need not. Copies that are under way stay so until something reads them.
+// CHECK-LABEL: func.func @written
+// CHECK: tile.write %arg1
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: %[[X:.*]] = tile.read
+// CHECK-NEXT: tile.dot %[[X]]
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.write %arg1
+// CHECK-NEXT: tile.write_partials
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: %[[Y:.*]] = tile.read
+// CHECK-NEXT: tile.read_partials
+// CHECK-NEXT: tile.dot %[[Y]]
+// CHECK-NEXT: return
+func.func @written(%a: tensor<16x16xbf16>, %x: tensor<16x16xbf16>, %s: tensor<16x16xf32>, %acc: tensor<16x16xf32>) {
+  %first = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %second = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %partials = tile.buffer : !tile.buffer<tensor<8x16xf32>>
+  tile.write %x to %first : !tile.buffer<tensor<16x16xbf16>>
+  %y = tile.read %first {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %t = tile.dot %y, %y, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  tile.write %x to %second : !tile.buffer<tensor<16x16xbf16>>
+  %z = tile.read %second {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  tile.write_partials add %s to %partials : tensor<16x16xf32>, !tile.buffer<tensor<8x16xf32>>
+  %sum = tile.read_partials add %partials {tile.layout = #tile.layout<column>} : !tile.buffer<tensor<8x16xf32>> -> tensor<16xf32, #tile.column>
+  %u = tile.dot %z, %z, %t {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+// In a loop the threads that are ahead must not write while others read the tile of the iteration before: a barrier comes
+// first, unless the iteration begins with one.
+// CHECK-LABEL: func.func @written_in_loops
+// CHECK: scf.for
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.write
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: tile.dot
+// CHECK-NEXT: {{^ +[}]$}}
+// CHECK: scf.for
+// CHECK-NEXT: tile.wait_copies 0
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.fetch_ahead
+// CHECK-NEXT: tile.commit_copies
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: tile.write
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: tile.dot
+// CHECK-NEXT: {{^ +[}]$}}
+func.func @written_in_loops(%v: !tile.view<bf16, 1>, %x: tensor<16x16xbf16>, %acc: tensor<16x16xf32>, %n: i32, %ok: i1) {
+  %first = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %ring = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  scf.for %i = %n to %n step %n : i32 {
+    tile.write %x to %first : !tile.buffer<tensor<16x16xbf16>>
+    %y = tile.read %first {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+    %t = tile.dot %y, %y, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  %fetch = tile.fetch %n to %n step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %v to %ring[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %n step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %k = tile.read %ring[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    tile.write %x to %first : !tile.buffer<tensor<16x16xbf16>>
+    %y = tile.read %first {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+    %t = tile.dot %y, %k, %acc {tile.layout = #tile.layout<accumulator>, transpose_a} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  return
+}
+
+// -----
+
+// A write that nothing has read yet is made visible before a pipelined loop starts its copies.
+// CHECK-LABEL: func.func @written_before_pipeline
+// CHECK: tile.write
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.read
+// CHECK-NEXT: tile.fetch
+func.func @written_before_pipeline(%v: !tile.view<bf16, 1>, %x: tensor<16x16xbf16>, %acc: tensor<16x16xf32>, %n: i32, %ok: i1) {
+  %first = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %ring = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  tile.write %x to %first : !tile.buffer<tensor<16x16xbf16>>
+  %y = tile.read %first {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %fetch = tile.fetch %n to %n step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %v to %ring[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %n step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %k = tile.read %ring[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %t = tile.dot %k, %y, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  return
+}

@@ -46,3 +46,32 @@ func.func @registers(%view: !tile.view<bf16, 1>, %ok: i1) {
   } {tile.layout = #tile.layout<accumulator>} : !tile.view<bf16, 1> -> tensor<16x64xbf16>
   return
 }
+
+// -----
+
+// A computed tile is written and read. Rows that several warps hold are reduced in two steps; the buffer has a row for each
+// warp, and at least eight.
+// CHECK-LABEL: func.func @computed
+// CHECK-NEXT: %[[TILE:.*]] = tile.buffer : !tile.buffer<tensor<32x16xf32>>
+// CHECK-NEXT: %[[PARTIALS:.*]] = tile.buffer : !tile.buffer<tensor<8x16xf32>>
+// CHECK-NEXT: tile.write %arg0 to %[[TILE]] : !tile.buffer<tensor<32x16xf32>>
+// CHECK-NEXT: tile.read %[[TILE]] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<32x16xf32>>
+// CHECK-NEXT: tile.write_partials add %arg0 to %[[PARTIALS]] : tensor<32x16xf32>, !tile.buffer<tensor<8x16xf32>>
+// CHECK-NEXT: tile.read_partials add %[[PARTIALS]] {tile.layout = #tile.layout<column>} : !tile.buffer<tensor<8x16xf32>> -> tensor<16xf32, #tile.column>
+// CHECK-NEXT: tile.reduce add %arg0
+func.func @computed(%x: tensor<32x16xf32>) attributes {tile.warps = 2 : i32} {
+  %y = tile.convert_layout %x {tile.layout = #tile.layout<shared>} : tensor<32x16xf32>
+  %sum = tile.reduce add %x {tile.layout = #tile.layout<column>} : tensor<32x16xf32> -> tensor<16xf32, #tile.column>
+  %rows = tile.reduce add %x {tile.layout = #tile.layout<row>} : tensor<32x16xf32> -> tensor<32xf32>
+  return
+}
+
+// -----
+
+// One warp reduces its rows in registers.
+// CHECK-LABEL: func.func @one_warp
+// CHECK-NEXT: tile.reduce max
+func.func @one_warp(%x: tensor<32x16xf32>) attributes {tile.warps = 1 : i32} {
+  %max = tile.reduce max %x {tile.layout = #tile.layout<column>} : tensor<32x16xf32> -> tensor<16xf32, #tile.column>
+  return
+}

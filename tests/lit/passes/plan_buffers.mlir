@@ -24,3 +24,35 @@ func.func @plan() {
 func.func @none() {
   return
 }
+
+// Computed tiles share bytes if one is read for the last time before the other is written. A tile that a loop reads is alive
+// in the whole loop. What is copied shares nothing. 16 * 16 * 2 = 512 bytes each.
+// CHECK: func.func @lifetimes({{.*}}) attributes {tile.shared_bytes = 1536 : i64}
+func.func @lifetimes(%x: tensor<16x16xbf16>, %v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %n: i32, %ok: i1) {
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 0 : i64}
+  %copied = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 512 : i64}
+  %outer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 1024 : i64}
+  %inner = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 1024 : i64}
+  %later = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 512 : i64}
+  %last = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  tile.copy %v to %copied rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  tile.write %x to %outer : !tile.buffer<tensor<16x16xbf16>>
+  scf.for %i = %n to %n step %n : i32 {
+    %o = tile.read %outer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+    %s = tile.dot %o, %o, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+    tile.write %x to %inner : !tile.buffer<tensor<16x16xbf16>>
+    %t = tile.read %inner {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+    %u = tile.dot %t, %t, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+    tile.write %x to %later : !tile.buffer<tensor<16x16xbf16>>
+    %w = tile.read %later {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+    %y = tile.dot %w, %w, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  tile.write %x to %last : !tile.buffer<tensor<16x16xbf16>>
+  return
+}

@@ -1,0 +1,248 @@
+// The operations that gradients with keys first are made of, each on the CPU against plain loops: one value per column,
+// reductions along the rows, and products with a computed left side that is given transposed.
+#include "tests/harness/seed.h"
+#include "tests/unit/cpu/tile_kernel.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace nsa::test {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+
+const char *const kRow = "rows(%n) {\n %yes = arith.constant true\n tile.at [%n] if %yes\n }";
+
+class CpuColumnOperations : public testing::TestWithParam<std::string> {
+protected:
+  void draw(GuardedBuffer &buffer) {
+    for (size_t i = 0; i < buffer.size() / 4; ++i)
+      buffer.as<float>()[i] = float(int(engine() % 64) - 32); // products and sums are exact
+  }
+
+  std::mt19937 engine{uint32_t(freshSeed())};
+};
+INSTANTIATE_TEST_SUITE_P(Levels, CpuColumnOperations, testing::ValuesIn(runnableFeatures()));
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CpuColumnOperations);
+
+struct Shape {
+  int64_t rows, columns;
+};
+constexpr Shape kShapes[] = {{1, 1}, {16, 32}, {37, 5}, {64, 33}, {8, 17}};
+
+// Elements that do not exist are zero, a map sees the number of the column, and a store goes where a vector says.
+TEST_P(CpuColumnOperations, MapsOfVectorsAndMatrices) {
+  for (const Shape &shape : kShapes) {
+    SCOPED_TRACE(testing::Message() << shape.rows << " x " << shape.columns);
+    const TileKernel kernel(
+        fill(R"(
+      func.func @f(%x: !tile.view<f32, 1>, %v: !tile.view<f32, 1>, %y: !tile.view<f32, 1>, %z: !tile.view<f32, 1>, %past: i32) {
+        %t = tile.load %x ${ROW} : !tile.view<f32, 1> -> tensor<${M}x${N}xf32>
+        %c = tile.load %v rows(%n) {
+          %exists = arith.cmpi slt, %n, %past : i32
+          tile.at [%n] if %exists
+        } : !tile.view<f32, 1> -> tensor<${N}xf32, #tile.column>
+        %number = tile.iota 0 : tensor<${N}xi32, #tile.column>
+        %number_f = arith.sitofp %number : tensor<${N}xi32, #tile.column> to tensor<${N}xf32, #tile.column>
+        %d = arith.addf %c, %number_f : tensor<${N}xf32, #tile.column>
+        %positive = arith.constant dense<0.0> : tensor<${N}xf32, #tile.column>
+        %flag = arith.cmpf ogt, %d, %positive : tensor<${N}xf32, #tile.column>
+        %flag_wide = tile.broadcast %flag : tensor<${N}xi1, #tile.column> -> tensor<${M}x${N}xi1>
+        %wide = tile.broadcast %d : tensor<${N}xf32, #tile.column> -> tensor<${M}x${N}xf32>
+        %product = arith.mulf %t, %wide : tensor<${M}x${N}xf32>
+        %chosen = arith.select %flag_wide, %product, %t : tensor<${M}x${N}xi1>, tensor<${M}x${N}xf32>
+        tile.store %chosen, %y ${ROW} : tensor<${M}x${N}xf32>, !tile.view<f32, 1>
+        %one = arith.constant dense<1> : tensor<${N}xi32, #tile.column>
+        %next = arith.addi %number, %one : tensor<${N}xi32, #tile.column>
+        tile.store %d, %z rows(%n, %place of %next : tensor<${N}xi32, #tile.column>) {
+          %yes = arith.constant true
+          tile.at [%place] if %yes
+        } : tensor<${N}xf32, #tile.column>, !tile.view<f32, 1>
+        return
+      })",
+             {{"ROW", kRow}, {"M", std::to_string(shape.rows)}, {"N", std::to_string(shape.columns)}}),
+        GetParam());
+    GuardedBuffer x(size_t(shape.rows * shape.columns) * 4), v(size_t(shape.columns) * 4), y(x.size()),
+        z(size_t(shape.columns + 1) * 4);
+    draw(x);
+    draw(v);
+    const int64_t past = shape.columns - shape.columns / 3;
+    Slots slots;
+    slots.view(x.as<void>(), {shape.columns}).view(v.as<void>(), {1}).view(y.as<void>(), {shape.columns});
+    slots.view(z.as<void>(), {1}).i32(int32_t(past));
+    kernel.run(slots);
+    for (int64_t column = 0; column < shape.columns; ++column) {
+      const float d = (column < past ? v.as<float>()[column] : 0) + float(column);
+      ASSERT_EQ(z.as<float>()[column + 1], d) << "column " << column;
+      for (int64_t row = 0; row < shape.rows; ++row) {
+        const float t = x.as<float>()[row * shape.columns + column];
+        ASSERT_EQ(y.as<float>()[row * shape.columns + column], d > 0 ? t * d : t) << row << ", " << column;
+      }
+    }
+  }
+}
+
+// The lanes behind the last row hold what a map computes there, and no result.
+TEST_P(CpuColumnOperations, ReductionsAlongRows) {
+  for (const Shape &shape : kShapes) {
+    SCOPED_TRACE(testing::Message() << shape.rows << " x " << shape.columns);
+    const TileKernel kernel(
+        fill(R"(
+      func.func @f(%x: !tile.view<f32, 1>, %y: !tile.view<f32, 1>, %z: !tile.view<f32, 1>) {
+        %t = tile.load %x ${ROW} : !tile.view<f32, 1> -> tensor<${M}x${N}xf32>
+        %hundred = arith.constant dense<100.0> : tensor<${M}x${N}xf32>
+        %u = arith.addf %t, %hundred : tensor<${M}x${N}xf32>
+        %sum = tile.reduce add %u : tensor<${M}x${N}xf32> -> tensor<${N}xf32, #tile.column>
+        %max = tile.reduce max %u : tensor<${M}x${N}xf32> -> tensor<${N}xf32, #tile.column>
+        tile.store %sum, %y ${ROW} : tensor<${N}xf32, #tile.column>, !tile.view<f32, 1>
+        tile.store %max, %z ${ROW} : tensor<${N}xf32, #tile.column>, !tile.view<f32, 1>
+        return
+      })",
+             {{"ROW", kRow}, {"M", std::to_string(shape.rows)}, {"N", std::to_string(shape.columns)}}),
+        GetParam());
+    GuardedBuffer x(size_t(shape.rows * shape.columns) * 4), y(size_t(shape.columns) * 4), z(y.size());
+    draw(x);
+    for (int64_t i = 0; i < shape.rows * shape.columns; ++i)
+      x.as<float>()[i] -= 300; // so that a lane of zeros would be the greatest
+    Slots slots;
+    slots.view(x.as<void>(), {shape.columns}).view(y.as<void>(), {1}).view(z.as<void>(), {1});
+    kernel.run(slots);
+    for (int64_t column = 0; column < shape.columns; ++column) {
+      float sum = 0, most = -kInfinity;
+      for (int64_t row = 0; row < shape.rows; ++row) {
+        const float element = x.as<float>()[row * shape.columns + column] + 100;
+        sum += element;
+        most = std::max(most, element);
+      }
+      ASSERT_EQ(y.as<float>()[column], sum) << "column " << column;
+      ASSERT_EQ(z.as<float>()[column], most) << "column " << column;
+    }
+  }
+}
+
+struct Product {
+  int64_t depth, rows, columns;
+};
+
+// acc + a^T b, where `a` is computed and is a left side of another product too. `b` is also read as it lies.
+class CpuTransposedLeft : public CpuColumnOperations {
+protected:
+  void check(const Product &shape, bool transposeB, bool annihilates) {
+    SCOPED_TRACE(testing::Message() << shape.depth << " x " << shape.rows << " x " << shape.columns << " transposed "
+                                    << transposeB << " annihilates " << annihilates);
+    const int64_t bRows = transposeB ? shape.columns : shape.depth, bColumns = transposeB ? shape.depth : shape.columns;
+    const TileKernel kernel(fill(R"(
+      func.func @f(%a: !tile.view<f32, 1>, %b: !tile.view<f32, 1>, %c: !tile.view<f32, 1>, %y: !tile.view<f32, 1>, %z: !tile.view<f32, 1>) {
+        %ta = tile.load %a ${ROW} : !tile.view<f32, 1> -> tensor<${K}x${M}xf32>
+        %computed = arith.negf %ta : tensor<${K}x${M}xf32>
+        %tb = tile.load %b ${ROW} : !tile.view<f32, 1> -> tensor<${B}xf32>
+        %tc = tile.load %c ${ROW} : !tile.view<f32, 1> -> tensor<${M}x${N}xf32>
+        %r = tile.dot %computed, %tb, %tc {${FLAGS}} : tensor<${K}x${M}xf32>, tensor<${B}xf32> -> tensor<${M}x${N}xf32>
+        tile.store %r, %y ${ROW} : tensor<${M}x${N}xf32>, !tile.view<f32, 1>
+        %zero = arith.constant dense<0.0> : tensor<${K}x${N}xf32>
+        %s = tile.dot %computed, %tc, %zero : tensor<${K}x${M}xf32>, tensor<${M}x${N}xf32> -> tensor<${K}x${N}xf32>
+        tile.store %s, %z ${ROW} : tensor<${K}x${N}xf32>, !tile.view<f32, 1>
+        return
+      })",
+                                 {{"ROW", kRow},
+                                  {"K", std::to_string(shape.depth)},
+                                  {"M", std::to_string(shape.rows)},
+                                  {"N", std::to_string(shape.columns)},
+                                  {"B", std::to_string(bRows) + "x" + std::to_string(bColumns)},
+                                  {"FLAGS", std::string("transpose_a") + (transposeB ? ", transpose_b" : "") +
+                                                (annihilates ? ", zero_annihilates" : "")}}),
+                            GetParam());
+    GuardedBuffer a(size_t(shape.depth * shape.rows) * 4), b(size_t(bRows * bColumns) * 4),
+        c(size_t(shape.rows * shape.columns) * 4), y(c.size()), z(size_t(shape.depth * shape.columns) * 4);
+    for (GuardedBuffer *buffer : {&a, &b, &c})
+      draw(*buffer);
+    auto bAt = [&](int64_t k, int64_t column) -> float & {
+      return b.as<float>()[transposeB ? column * shape.depth + k : k * shape.columns + column];
+    };
+    if (annihilates)
+      for (int64_t column = 0; column < shape.columns; ++column) {
+        bAt(0, column) = column % 2 ? kNan : kInfinity;
+        bAt(shape.depth - 1, column) = -kInfinity;
+      }
+    if (annihilates)
+      for (int64_t row = 0; row < shape.rows; ++row) {
+        a.as<float>()[row] = 0;
+        if (row % 3)
+          a.as<float>()[(shape.depth - 1) * shape.rows + row] = -0.0f;
+      }
+    Slots slots;
+    slots.view(a.as<void>(), {shape.rows}).view(b.as<void>(), {bColumns}).view(c.as<void>(), {shape.columns});
+    slots.view(y.as<void>(), {shape.columns}).view(z.as<void>(), {shape.columns});
+    kernel.run(slots);
+    for (int64_t row = 0; row < shape.rows; ++row)
+      for (int64_t column = 0; column < shape.columns; ++column) {
+        float sum = c.as<float>()[row * shape.columns + column];
+        for (int64_t k = 0; k < shape.depth; ++k) {
+          const float left = -a.as<float>()[k * shape.rows + row];
+          if (!annihilates || left != 0)
+            sum += left * bAt(k, column);
+        }
+        const float got = y.as<float>()[row * shape.columns + column];
+        ASSERT_TRUE(got == sum || (std::isnan(got) && std::isnan(sum)))
+            << row << ", " << column << ": " << got << " for " << sum;
+      }
+    for (int64_t k = 0; k < shape.depth; ++k)
+      for (int64_t column = 0; column < shape.columns; ++column) {
+        float sum = 0;
+        for (int64_t row = 0; row < shape.rows; ++row)
+          sum -= a.as<float>()[k * shape.rows + row] * c.as<float>()[row * shape.columns + column];
+        ASSERT_EQ(z.as<float>()[k * shape.columns + column], sum) << k << ", " << column;
+      }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Levels, CpuTransposedLeft, testing::ValuesIn(runnableFeatures()));
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CpuTransposedLeft);
+
+constexpr Product kProducts[] = {{1, 1, 1}, {16, 32, 48}, {37, 19, 5}, {64, 33, 16}, {8, 70, 17}};
+
+TEST_P(CpuTransposedLeft, EqualsPlainLoops) {
+  for (const Product &shape : kProducts)
+    for (bool transposeB : {false, true})
+      check(shape, transposeB, /*annihilates=*/false);
+}
+
+TEST_P(CpuTransposedLeft, ZerosAnnihilate) {
+  for (const Product &shape : kProducts)
+    for (bool transposeB : {false, true})
+      check(shape, transposeB, /*annihilates=*/true);
+}
+
+// A tile that is the left side of one product and the right side of another.
+TEST_P(CpuTransposedLeft, OneTileOnBothSides) {
+  const TileKernel kernel(fill(R"(
+    func.func @f(%x: !tile.view<f32, 1>, %y: !tile.view<f32, 1>) {
+      %t = tile.load %x ${ROW} : !tile.view<f32, 1> -> tensor<19x19xf32>
+      %zero = arith.constant dense<0.0> : tensor<19x19xf32>
+      %r = tile.dot %t, %t, %zero : tensor<19x19xf32>, tensor<19x19xf32> -> tensor<19x19xf32>
+      tile.store %r, %y ${ROW} : tensor<19x19xf32>, !tile.view<f32, 1>
+      return
+    })",
+                               {{"ROW", kRow}}),
+                          GetParam());
+  constexpr int64_t kSize = 19;
+  GuardedBuffer x(kSize * kSize * 4), y(x.size());
+  draw(x);
+  Slots slots;
+  slots.view(x.as<void>(), {kSize}).view(y.as<void>(), {kSize});
+  kernel.run(slots);
+  for (int64_t row = 0; row < kSize; ++row)
+    for (int64_t column = 0; column < kSize; ++column) {
+      float sum = 0;
+      for (int64_t k = 0; k < kSize; ++k)
+        sum += x.as<float>()[row * kSize + k] * x.as<float>()[k * kSize + column];
+      ASSERT_EQ(y.as<float>()[row * kSize + column], sum) << row << ", " << column;
+    }
+}
+
+} // namespace
+} // namespace nsa::test
