@@ -77,7 +77,6 @@ private:
   // Operations on tiles in registers (TileOperations.cpp).
   mlir::LogicalResult emitTile(mlir::Operation *op);
   mlir::FailureOr<CudaCall> mapCall(tile::MapOp op);
-  mlir::FailureOr<CudaCall> elementwiseCall(mlir::Operation *op);
   mlir::FailureOr<CudaCall> dotCall(tile::DotOp op);
   mlir::FailureOr<CudaCall> reduceCall(tile::ReduceOp op);
   mlir::FailureOr<CudaCall> tileCall(mlir::Operation *op);

@@ -54,7 +54,7 @@ FailureOr<CudaCall> KernelEmitter::tileCall(Operation *op) {
     include("shift.cuh");
     return CudaCall{"shift_columns", {(*operands)[0].text, (*operands)[1].text}};
   }
-  return elementwiseCall(op);
+  return op->emitOpError("has no translation to CUDA");
 }
 
 FailureOr<CudaCall> KernelEmitter::reduceCall(ReduceOp op) {
@@ -136,50 +136,6 @@ FailureOr<CudaCall> KernelEmitter::mapCall(MapOp op) {
   if (failed(body))
     return failure();
   call.arguments.front() = *body;
-  return call;
-}
-
-// An elementwise operation that was not fused becomes a map. Index and cast operations on tiles are such operations
-// too.
-FailureOr<CudaCall> KernelEmitter::elementwiseCall(Operation *op) {
-  Value result = op->getResult(0);
-  FailureOr<std::string> type = tileType(result);
-  FailureOr<SmallVector<CudaExpression>> operands = expressions(op->getOperands());
-  if (failed(type) || failed(operands))
-    return failure();
-  CudaCall call{"map<" + *type + ">", {""}};
-  if (auto iota = dyn_cast<IotaOp>(op)) {
-    bool isMatrix = typeOf(result).getRank() == 2;
-    call.arguments.front() = !isMatrix                  ? "[](int32 row) { return row; }"
-                             : iota.getDimension() == 0 ? "[](int32 row, int32) { return row; }"
-                                                        : "[](int32, int32 column) { return column; }";
-    return call;
-  }
-
-  llvm::StringSet<> taken;
-  SmallVector<std::string> parameters;
-  SmallVector<CudaExpression> elements;
-  for (auto [operand, outer] : llvm::zip(op->getOperands(), *operands)) {
-    if (!isTile(operand)) {
-      elements.push_back(outer);
-      continue;
-    }
-    if (failed(tileType(operand)))
-      return failure();
-    elements.push_back({parameterName(outer.text, taken)});
-    parameters.push_back((cudaType(typeOf(operand).getElementType()) + " " + elements.back().text).str());
-    call.arguments.push_back(outer.text);
-  }
-  std::optional<CudaExpression> returned;
-  if (isa<BroadcastOp>(op))
-    returned = elements.front();
-  else if (isa<CastOp>(op))
-    returned = CudaExpression{"to_float(" + elements.front().text + ")"};
-  else
-    returned = cudaExpression(op, elements);
-  if (!returned)
-    return op->emitOpError("has no translation to CUDA");
-  call.arguments.front() = "[&](" + llvm::join(parameters, ", ") + ") { return " + returned->text + "; }";
   return call;
 }
 

@@ -3,7 +3,8 @@
 // RUN: not emit-cuda --scheduled %t/no_warps.mlir 2>&1 | FileCheck %s --check-prefix=WARPS
 // RUN: not emit-cuda --scheduled %t/no_layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: not emit-cuda --scheduled %t/no_place.mlir 2>&1 | FileCheck %s --check-prefix=PLACE
-// RUN: not emit-cuda --scheduled %t/map_of_shared.mlir 2>&1 | FileCheck %s --check-prefix=MAP
+// RUN: not emit-cuda --scheduled %t/store_of_shared.mlir 2>&1 | FileCheck %s --check-prefix=SHARED
+// RUN: not emit-cuda --scheduled %t/unfused.mlir 2>&1 | FileCheck %s --check-prefix=UNFUSED
 // RUN: not emit-cuda --scheduled %t/right_in_registers.mlir 2>&1 | FileCheck %s --check-prefix=RIGHT
 // RUN: not emit-cuda --scheduled %t/left_in_registers.mlir 2>&1 | FileCheck %s --check-prefix=LEFT
 // RUN: not emit-cuda --scheduled %t/partial.mlir 2>&1 | FileCheck %s --check-prefix=PARTIAL
@@ -37,12 +38,23 @@ func.func @f() attributes {tile.warps = 1 : i32} {
   return
 }
 
-// MAP: error: makes a tile of rank 2 in the layout shared, which is not in registers
-//--- map_of_shared.mlir
+// SHARED: error: makes a tile of rank 2 in the layout shared, which is not in registers
+//--- store_of_shared.mlir
 func.func @f(%x: !tile.view<f32, 1>) attributes {tile.warps = 1 : i32} {
   %always = arith.constant true
   %buffer = tile.buffer {tile.shared_offset = 0 : i64} : !tile.buffer<tensor<16x16xf32>>
   %t = tile.read %buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xf32>>
+  tile.store %t, %x rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16x16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// UNFUSED: error: 'arith.negf' op has no translation to CUDA
+//--- unfused.mlir
+func.func @f(%x: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %t = tile.splat %c {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
   %u = arith.negf %t {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
   tile.store %u, %x rows(%r) {
     tile.at [%r] if %always
@@ -124,7 +136,10 @@ func.func @f(%y: !tile.view<bf16, 1>) attributes {tile.warps = 1 : i32} {
   %t = tile.load %y rows(%r) {
     tile.at [%r] if %always
   } {tile.layout = #tile.layout<row>} : !tile.view<bf16, 1> -> tensor<16xbf16>
-  %u = arith.addf %t, %t {tile.layout = #tile.layout<row>} : tensor<16xbf16>
+  %u = tile.map(%a = %t : tensor<16xbf16>) at (%row, %column) -> tensor<16xbf16> attributes {tile.layout = #tile.layout<row>} {
+    %b = arith.addf %a, %a : bf16
+    tile.yield %b : bf16
+  }
   tile.store %u, %y rows(%r) {
     tile.at [%r] if %always
   } : tensor<16xbf16>, !tile.view<bf16, 1>
