@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
 using namespace nsa;
 using namespace nsa::test;
 
@@ -92,9 +94,10 @@ public:
         else
           ASSERT_EQ(got, want) << row << ", " << column;
       }
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>;
     for (int row = 0; row < kRightRows; ++row)
       for (int column = 0; column < kRightCols; ++column)
-        ASSERT_EQ(std::memcmp(&right.at(row, column), &rightAfter.at(row, column), sizeof(T)), 0)
+        ASSERT_EQ(simulator::bits<Bits>(rightAfter.at(row, column)), simulator::bits<Bits>(right.at(row, column)))
             << row << ", " << column;
   }
 
