@@ -48,7 +48,7 @@ public:
   explicit Diagnostics(size_t mostErrors = kMostErrors) : mostErrors(mostErrors) {}
 
   // The reference serves for adding to the message, and stays valid. What comes behind the last error that is kept is
-  // left out, but counted.
+  // left out.
   Diagnostic &error(const SourceRange &range, std::string text);
   Diagnostic &warning(const SourceRange &range, std::string text);
   Diagnostic &remark(const SourceRange &range, std::string text);
@@ -59,7 +59,7 @@ public:
   bool isFull() const { return errors >= mostErrors; }
   const std::deque<Diagnostic> &list() const { return messages; }
 
-  // All messages, and a last line that says how many errors were left out, if any.
+  // All messages, and a last line that says so where no further error is kept.
   std::string toString() const;
 
 private:
