@@ -47,18 +47,22 @@ public:
     below[caret] = '^';
   }
 
-  // The line and what is below it. Tabs are one blank wide, like everything else, so that the caret stands right.
+  // The line and what is below it. What cannot be shown is one blank or question mark wide, so that the caret stands
+  // right.
   std::string toString() const {
     size_t first = 0;
     if (characters > kMostShown && caret > kMostShown / 2)
-      first = std::min(caret - kMostShown / 2, characters - std::min(characters, kMostShown));
+      first = std::min(caret - kMostShown / 2, characters - kMostShown);
     std::string shown, marks = first < below.size() ? below.substr(first, kMostShown) : "";
     size_t column = 0;
-    for (const char c : text) {
-      const bool begins = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-      column += begins;
-      if (column > first && column <= first + kMostShown)
-        shown += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    for (size_t at = 0; at < text.size() && column < first + kMostShown; ++column) {
+      const Utf8Character character = firstCharacter(text.substr(at));
+      const size_t length = std::max<size_t>(character.length, 1);
+      if (column >= first) {
+        const bool isShown = character.length != 0 && !isInvisible(character.value);
+        shown += isShown ? text.substr(at, length) : text[at] == '\t' ? " " : "?";
+      }
+      at += length;
     }
     if (characters > first + kMostShown)
       shown += " ..";

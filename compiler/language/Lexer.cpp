@@ -147,6 +147,9 @@ bool continuesLine(TokenKind kind) {
 }
 
 Diagnostic &Lexer::error(size_t begin, size_t end, std::string what) {
+  if (hasErrorInLine)
+    return unreported = Diagnostic();
+  hasErrorInLine = true;
   return diagnostics->error({file, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, std::move(what));
 }
 
@@ -166,6 +169,7 @@ void Lexer::skipSpace(Token &token) {
   for (int ends = 0; at < text.size(); ++at) {
     if (text[at] == '\n') {
       token.startsLine = true;
+      hasErrorInLine = false;
       token.followsBlankLine |= ++ends > 1;
     } else if (!isSpace(text[at])) {
       return;

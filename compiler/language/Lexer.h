@@ -27,6 +27,7 @@ private:
   TokenKind scanUnexpected();
   TokenKind scanComment();
   size_t skipDigits();
+  // Of one line the first error is reported: it may be the reason of the others.
   Diagnostic &error(size_t begin, size_t end, std::string what);
 
   const SourceFile *file;
@@ -35,6 +36,8 @@ private:
   std::string_view text;
   size_t at = 0;
   bool hasRefusedHeader = false;
+  bool hasErrorInLine = false;
+  Diagnostic unreported;
 };
 
 } // namespace nsa::language

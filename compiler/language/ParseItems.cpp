@@ -54,7 +54,7 @@ std::string_view nearestBeginning(std::string_view word) {
 
 Name Parser::name(std::string_view what) {
   const Token token = current;
-  if (isReserved(kind()) && !isAtLineEnd())
+  if (isReserved(kind()))
     fail(here(), "'" + std::string(textOf(token)) + "' is a word of the language and cannot be a name");
   else if (!take(TokenKind::kName))
     failExpected(what);

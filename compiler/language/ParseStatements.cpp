@@ -62,9 +62,13 @@ const Statement *Parser::statement() {
   case TokenKind::kLoad:
     failExpected("a statement").hint("let x = load ..");
     return nullptr;
-  default:
-    failExpected("a statement");
+  default: {
+    const bool isOperator = continuesLine(current.kind);
+    Diagnostic &message = failExpected("a statement");
+    if (isOperator)
+      message.hint("a line goes on in the next one when it ends with the operator");
     return nullptr;
+  }
   }
 }
 

@@ -52,7 +52,7 @@ void Parser::parseFile() {
 TokenKind Parser::kind() const {
   if (hasFailed)
     return TokenKind::kError;
-  const bool endsLine = current.startsLine && brackets == 0 && !continuesLine(previous.kind);
+  const bool endsLine = current.startsLine && ((brackets == 0 && !continuesLine(previous.kind)) || beginsStatement());
   return endsLine && current.kind != TokenKind::kEnd ? TokenKind::kNewline : current.kind;
 }
 
@@ -89,16 +89,14 @@ void Parser::needClosing(TokenKind expected, const Token &open) {
 }
 
 // What is missing at the end of a line is missing there, and not in front of the next statement.
-bool Parser::isAtLineEnd() const { return kind() == TokenKind::kNewline || (current.startsLine && beginsStatement()); }
-
 SourceRange Parser::here() const {
-  if (isAtLineEnd() || (current.kind == TokenKind::kEnd && previous.end > 0))
+  if (at(TokenKind::kNewline) || (current.kind == TokenKind::kEnd && previous.end > 0))
     return {tree.source, previous.end, previous.end};
   return rangeOf(current);
 }
 
 std::string Parser::describeNext() const {
-  if (isAtLineEnd())
+  if (at(TokenKind::kNewline))
     return "the end of the line";
   if (current.kind == TokenKind::kEnd)
     return "the end of the file";
@@ -156,13 +154,18 @@ uint32_t Parser::above(ExprList children) {
 }
 
 void Parser::endStatement() {
-  if (!at(TokenKind::kNewline) && !at(TokenKind::kEnd) && !at(TokenKind::kCloseBrace))
-    failExpected("the end of the line");
+  if (at(TokenKind::kNewline) || at(TokenKind::kEnd) || at(TokenKind::kCloseBrace))
+    return;
+  const bool isAnd = atWord("and"), isOr = atWord("or");
+  Diagnostic &message = failExpected("the end of the line");
+  if (isAnd || isOr)
+    message.hint(isAnd ? "a && b" : "a || b");
 }
 
 void Parser::skipNewlines() { current.startsLine = false; }
 
-// Whether the next token, the first one of its line, begins a statement wherever it stands.
+// Whether the next token, the first one of its line, begins a statement wherever it stands: so much can be told where a
+// bracket or the end of an expression is missing before it.
 bool Parser::beginsStatement() const {
   switch (current.kind) {
   case TokenKind::kLet:
@@ -174,10 +177,19 @@ bool Parser::beginsStatement() const {
   case TokenKind::kReturn:
     return true;
   case TokenKind::kName:
-    return itemKindOf(textOf(current)) != ItemKind::kStatement && following.kind == TokenKind::kName;
+    // No expression has two operands in a row.
+    return itemKindOf(textOf(current)) != ItemKind::kStatement &&
+           (following.kind == TokenKind::kNumber || (following.kind == TokenKind::kName && !isInnerWord(following)));
   default:
     return false;
   }
+}
+
+// Words that follow an expression or a name without being one.
+bool Parser::isInnerWord(const Token &token) const {
+  constexpr std::string_view kInnerWords[] = {"at",    "by",     "inout", "optional", "outer",
+                                              "paged", "serves", "step",  "when"};
+  return std::ranges::find(kInnerWords, textOf(token)) != std::end(kInnerWords);
 }
 
 // Leaves the line of a mistake, and the lines of brackets that are open in it. A block that the line opens is read, for
@@ -190,7 +202,8 @@ void Parser::recover() {
   hasFailed = hasStopped;
   std::vector<Token> braces;
   while (current.kind != TokenKind::kEnd) {
-    if (current.startsLine && (open == 0 || beginsStatement())) {
+    // A line that begins with an operator goes on with the line before.
+    if (current.startsLine && (open == 0 || beginsStatement()) && !continuesLine(current.kind)) {
       open = 0;
       if (braces.empty())
         return;
@@ -215,9 +228,10 @@ void Parser::recover() {
         stop();
       break;
     case TokenKind::kCloseBrace:
-      if (braces.empty())
+      if (!braces.empty())
+        braces.pop_back();
+      else if (blocks > 0)
         return;
-      braces.pop_back();
       break;
     default:
       break;

@@ -50,7 +50,6 @@ private:
     return tree.source->text().substr(token.begin, token.end - token.begin);
   }
   SourceRange rangeOf(const Token &token) const { return {tree.source, token.begin, token.end}; }
-  bool isAtLineEnd() const;
   SourceRange here() const;
   // From a token to the last one that was taken.
   SourceRange since(const Token &first) const { return {tree.source, first.begin, previous.end}; }
@@ -66,6 +65,7 @@ private:
   void skipNewlines();
   void recover();
   bool beginsStatement() const;
+  bool isInnerWord(const Token &token) const;
 
   // --- lists
   // One or more, with commas between them.

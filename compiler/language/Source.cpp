@@ -8,18 +8,23 @@ namespace nsa::language {
 
 namespace {
 
+constexpr char32_t kByteOrderMark = 0xFEFF;
 // Marks of Unicode that show text in another order than it has, so that a comment could look like code.
 constexpr char32_t kReordering[] = {0x202A, 0x202B, 0x202C, 0x202D, 0x202E, 0x2066, 0x2067, 0x2068, 0x2069};
 
 bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-struct Decoded {
-  uint32_t length = 0; // 0: no character of UTF-8
-  char32_t value = 0;
-};
+std::string hexadecimal(uint32_t value) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string digits;
+  for (; value != 0 || digits.size() < 2; value >>= 4)
+    digits.insert(digits.begin(), kDigits[value & 0xF]);
+  return "0x" + digits;
+}
 
-// The character at the begin of `text`, which is not empty.
-Decoded decode(std::string_view text) {
+} // namespace
+
+Utf8Character firstCharacter(std::string_view text) {
   struct Form {
     unsigned char mask, lead;
     uint32_t length;
@@ -40,20 +45,15 @@ Decoded decode(std::string_view text) {
       value = (value << 6) | (static_cast<unsigned char>(text[i]) & 0x3F);
     }
     const bool isSurrogate = value >= 0xD800 && value <= 0xDFFF;
-    return value < form.least || value > 0x10FFFF || isSurrogate ? Decoded{} : Decoded{form.length, value};
+    return value < form.least || value > 0x10FFFF || isSurrogate ? Utf8Character{} : Utf8Character{form.length, value};
   }
   return {};
 }
 
-std::string hexadecimal(uint32_t value) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string digits;
-  for (; value != 0 || digits.size() < 2; value >>= 4)
-    digits.insert(digits.begin(), kDigits[value & 0xF]);
-  return "0x" + digits;
+bool isInvisible(char32_t character) {
+  return character < ' ' || (character >= 0x7F && character < 0xA0) || character == kByteOrderMark ||
+         std::ranges::find(kReordering, character) != std::end(kReordering);
 }
-
-} // namespace
 
 SourceFile::SourceFile(std::string name, std::string text) : fileName(std::move(name)), content(std::move(text)) {
   wasCut = content.size() > kMostSourceBytes;
@@ -92,10 +92,9 @@ bool checkText(const SourceFile &file, Diagnostics &diagnostics) {
     return false;
   }
   for (size_t at = 0; at < text.size();) {
-    const Decoded character = decode(text.substr(at));
-    const auto byte = static_cast<unsigned char>(text[at]);
+    const Utf8Character character = firstCharacter(text.substr(at));
     if (character.length == 0) {
-      refuse(at, 1, "not UTF-8 at byte " + hexadecimal(byte));
+      refuse(at, 1, "not UTF-8 at byte " + hexadecimal(static_cast<unsigned char>(text[at])));
       return false;
     }
     if (character.value == '\r' && !text.substr(at).starts_with("\r\n")) {
@@ -103,11 +102,7 @@ bool checkText(const SourceFile &file, Diagnostics &diagnostics) {
       return false;
     }
     const bool isSpace = character.value == '\n' || character.value == '\r' || character.value == '\t';
-    if ((character.value < ' ' && !isSpace) || character.value == 0x7F) {
-      refuse(at, 1, "the control character " + hexadecimal(byte) + " is no text");
-      return false;
-    }
-    if (character.value == 0xFEFF || std::ranges::find(kReordering, character.value) != std::end(kReordering)) {
+    if (!isSpace && isInvisible(character.value)) {
       refuse(at, character.length, "the invisible character " + hexadecimal(character.value) + " is not allowed");
       return false;
     }

@@ -64,8 +64,17 @@ inline SourceRange joined(const SourceRange &first, const SourceRange &last) {
   return {first.file, first.begin, last.end};
 }
 
-// Whether the text is one that can be read: UTF-8, without control characters other than tabs and ends of lines. An end
-// of a line is a line feed, with or without a carriage return in front of it. Reports the first breach.
+// The character that a text begins with. `length` is its number of bytes, and 0 where they are no character of UTF-8.
+struct Utf8Character {
+  uint32_t length = 0;
+  char32_t value = 0;
+};
+Utf8Character firstCharacter(std::string_view text);
+// Whether a reader of a message or a listing could not see the character for what it is.
+bool isInvisible(char32_t character);
+
+// Whether the text is one that can be read: UTF-8, without invisible characters other than blanks, tabs and ends of
+// lines. An end of a line is a line feed, with or without a carriage return in front of it. Reports the first breach.
 bool checkText(const SourceFile &file, Diagnostics &diagnostics);
 
 } // namespace nsa::language

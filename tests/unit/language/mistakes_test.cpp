@@ -1,0 +1,120 @@
+// Every syntactic mistake and what is said about it, word for word and with the caret: the cases are in mistakes.txt.
+#include "compiler/language/Parser.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace nsa::language {
+namespace {
+
+struct Mistake {
+  std::string name, program, messages;
+};
+
+std::vector<Mistake> readMistakes() {
+  std::ifstream file(NSA_TEST_PROJECT "/tests/unit/language/mistakes.txt");
+  std::vector<Mistake> found;
+  std::string *part = nullptr;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("=== ")) {
+      found.push_back({line.substr(4), "", ""});
+      part = &found.back().program;
+    } else if (line == "---" && part) {
+      part = &found.back().messages;
+    } else if (part) {
+      *part += line + "\n";
+    }
+  }
+  for (Mistake &mistake : found) // the empty line in front of the next case
+    if (mistake.messages.ends_with("\n\n"))
+      mistake.messages.pop_back();
+  return found;
+}
+
+class MistakeCases : public testing::TestWithParam<Mistake> {};
+
+TEST_P(MistakeCases, AreSaidWordForWord) {
+  const SourceFile file("x.tile", GetParam().program);
+  Diagnostics diagnostics;
+  (void)parse(file, diagnostics);
+  EXPECT_EQ(diagnostics.toString(), GetParam().messages);
+}
+
+INSTANTIATE_TEST_SUITE_P(, MistakeCases, testing::ValuesIn(readMistakes()),
+                         [](const testing::TestParamInfo<Mistake> &info) { return info.param.name; });
+
+TEST(MistakesFile, HasEachCaseOnce) {
+  std::set<std::string> names, programs;
+  for (const Mistake &mistake : readMistakes()) {
+    EXPECT_TRUE(names.insert(mistake.name).second) << mistake.name;
+    EXPECT_TRUE(programs.insert(mistake.program).second) << mistake.name;
+    EXPECT_TRUE(mistake.messages.starts_with("x.tile:")) << mistake.name;
+  }
+  EXPECT_GE(names.size(), 60U);
+}
+
+std::string messagesOf(const std::string &text) {
+  const SourceFile file("x.tile", text);
+  Diagnostics diagnostics;
+  (void)parse(file, diagnostics);
+  return diagnostics.toString();
+}
+
+// A long line is shown in part.
+TEST(Mistakes, DepthIsLimited) {
+  const std::string open(79, '(');
+  EXPECT_EQ(messagesOf("kernel x\nlet a = " + std::string(1000, '(')),
+            "x.tile:2:265: error: nested more than 256 deep\n.. " + open + "(" + open + "( ..\n" +
+                std::string(83, ' ') + "^\n");
+  std::string deep;
+  for (int i = 0; i < 300; ++i)
+    deep += "if a {\n";
+  EXPECT_EQ(messagesOf("kernel x\n" + deep), "x.tile:130:1: error: nested more than 256 deep\nif a {\n^~\n");
+}
+
+TEST(Mistakes, NoMoreThanTwentyAreReported) {
+  std::string text = "kernel x\n";
+  for (int i = 0; i < 30; ++i)
+    text += "let = 1\n";
+  const SourceFile file("x.tile", text);
+  Diagnostics diagnostics;
+  (void)parse(file, diagnostics);
+  EXPECT_EQ(diagnostics.list().size(), 20U);
+  EXPECT_TRUE(diagnostics.isFull());
+  EXPECT_TRUE(diagnostics.toString().ends_with("too many errors: what comes behind them was not looked at\n"));
+}
+
+// What was read beside a mistake is in the tree.
+TEST(Mistakes, TheRestOfAFileIsRead) {
+  const SourceFile file("x.tile", "kernel x\nlet a = )\nlet b = 1\nconst c =\naxis d = 2\n");
+  Diagnostics diagnostics;
+  const auto tree = parse(file, diagnostics);
+  EXPECT_EQ(diagnostics.errorCount(), 2U);
+  ASSERT_EQ(tree->items.size(), 3U);
+  EXPECT_EQ(tree->items[1]->range.text(), "let b = 1");
+  EXPECT_EQ(tree->items[2]->range.text(), "axis d = 2");
+}
+
+// The time is not worse than proportional: each of these takes seconds where something is looked at again and again.
+TEST(Mistakes, LargeTextsOfOneMistakeEndSoon) {
+  constexpr size_t kBytes = 500'000;
+  const auto repeated = [](std::string begin, std::string_view piece) {
+    while (begin.size() < kBytes)
+      begin += piece;
+    return begin;
+  };
+  for (const std::string_view piece : {"(", "[", "{", "}", ")", "(\n", "-", "a?", "a.b", "$"}) {
+    const SourceFile file("x.tile", repeated("kernel x\nlet a = ", piece));
+    Diagnostics diagnostics;
+    (void)parse(file, diagnostics);
+    EXPECT_EQ(diagnostics.errorCount(), 1U) << piece;
+  }
+}
+
+} // namespace
+} // namespace nsa::language
