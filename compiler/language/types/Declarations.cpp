@@ -1,0 +1,388 @@
+#include "compiler/language/types/Declarations.h"
+
+#include "runtime/base/problem.h"
+
+#include <algorithm>
+#include <array>
+
+namespace nsa::language {
+
+namespace {
+
+// Tiles are compiled in, and a larger one fits in no memory that is near.
+constexpr int64_t kMostExtent = int64_t{1} << 20;
+
+constexpr std::array kBuiltInWords = {"bool", "f32", "f64", "i32", "i64", "io", "ln_2", "log2_e"};
+
+constexpr std::array kBuiltInFunctions = {"abs",     "ceildiv",   "dot",   "erf",  "exp2",  "fma", "high", "insert",
+                                          "iota",    "last",      "log2",  "low",  "mask",  "max", "min",  "next",
+                                          "present", "roundeven", "shift", "sqrt", "stack", "sum", "top"};
+
+bool isAmong(std::span<const char *const> words, std::string_view name) {
+  return std::ranges::find(words, name, [](const char *text) { return std::string_view(text); }) != words.end();
+}
+
+std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+
+// The first name of an expression that `matches`.
+template <typename Match> const NameExpr *findName(const Expr *expr, Match matches) {
+  if (!expr)
+    return nullptr;
+  switch (expr->kind) {
+  case ExprKind::kName:
+    return matches(as<NameExpr>(*expr).text) ? &as<NameExpr>(*expr) : nullptr;
+  case ExprKind::kUnary:
+    return findName(as<UnaryExpr>(*expr).operand, matches);
+  case ExprKind::kBinary: {
+    const NameExpr *found = findName(as<BinaryExpr>(*expr).left, matches);
+    return found ? found : findName(as<BinaryExpr>(*expr).right, matches);
+  }
+  case ExprKind::kConditional:
+    for (const Expr *part :
+         {as<ConditionalExpr>(*expr).condition, as<ConditionalExpr>(*expr).ifTrue, as<ConditionalExpr>(*expr).ifFalse})
+      if (const NameExpr *found = findName(part, matches))
+        return found;
+    return nullptr;
+  case ExprKind::kCall:
+    for (const Expr *argument : as<CallExpr>(*expr).arguments)
+      if (const NameExpr *found = findName(argument, matches))
+        return found;
+    return nullptr;
+  default:
+    return nullptr;
+  }
+}
+
+} // namespace
+
+bool isBuiltInWord(std::string_view name) { return isAmong(kBuiltInWords, name); }
+bool isBuiltInFunction(std::string_view name) { return isAmong(kBuiltInFunctions, name); }
+
+bool Declarations::read(const SyntaxTree &kernelTree, const LibraryResolver &libraries) {
+  kernel = kernelTree.kernel;
+  if (!kernel) {
+    diagnostics.error({kernelTree.source, 0, 0}, "this file is no kernel").hint("it begins with: kernel NAME");
+    return false;
+  }
+  program.kernel = kernel->name.text;
+  for (const Name &name : kernel->operators)
+    wordsOfKernel.insert(name.text);
+  const std::optional<Constant> dtype = constant("dtype");
+  program.ioType = !dtype || dtype->word == "fp32" ? "f32" : dtype->word == "fp16" ? "f16" : "bf16";
+  const std::optional<Constant> cpu = constant("cpu");
+  program.productType = cpu && cpu->integer ? "f32" : program.ioType;
+  readFile(kernelTree, libraries);
+  padAxes();
+  return !diagnostics.hasErrors();
+}
+
+void Declarations::readFile(const SyntaxTree &tree, const LibraryResolver &libraries) {
+  // Constants of libraries may be used by the file that imports them, wherever the import stands. Their axes, tensors
+  // and scalars come behind those of the file.
+  std::vector<const SyntaxTree *> imports;
+  for (const Item *item : tree.items)
+    if (const auto *import = asIf<ImportItem>(item))
+      for (const Name &name : import->libraries) {
+        if (!imported.insert(name.text).second)
+          continue;
+        const SyntaxTree *library = libraries ? libraries(name.text) : nullptr;
+        if (!library || !library->library)
+          diagnostics.error(name.range, "there is no library " + quoted(name.text));
+        else
+          imports.push_back(library);
+      }
+  for (const Item *item : tree.items)
+    readItem(*item, libraries);
+  for (const SyntaxTree *library : imports)
+    readFile(*library, libraries);
+}
+
+void Declarations::readItem(const Item &item, const LibraryResolver &) {
+  switch (item.kind) {
+  case ItemKind::kFixed:
+    return readFixed(as<FixedItem>(item));
+  case ItemKind::kConst:
+    return readConstants(as<ConstItem>(item).bindings);
+  case ItemKind::kCode:
+    return readConstants(as<CodeItem>(item).bindings);
+  case ItemKind::kChoice:
+    for (const ChoiceItem::Choice &choice : as<ChoiceItem>(item).choices) {
+      const auto found = given.find(choice.name.text);
+      if (found != given.end())
+        bind(choice.name, givenConstant(found->second));
+      else
+        bind(choice.name,
+             choice.values.size() == 1 ? std::optional(Constant::ofInteger(choice.values[0]->integer)) : std::nullopt);
+    }
+    return;
+  case ItemKind::kAxis:
+    for (const AxisItem::Axis &axis : as<AxisItem>(item).axes)
+      readAxis(axis);
+    return;
+  case ItemKind::kTensor:
+    for (const TensorItem::Declaration &tensor : as<TensorItem>(item).tensors)
+      readTensor(tensor);
+    return;
+  case ItemKind::kScalar:
+    for (const Field &field : as<ScalarItem>(item).scalars) {
+      // Libraries and the kernel may need the same number of the call.
+      if (scalars.contains(field.name.text) || !declare(field.name))
+        continue;
+      const std::optional<Element> type = element(field.type->element.text);
+      if (!type || field.type->hasAxes || (*type != Element::kI32 && *type != Element::kF32)) {
+        diagnostics.error(field.type->range, "a scalar of the call is i32 or f32");
+        continue;
+      }
+      ScalarArgument &scalar = program.scalars.emplace_back();
+      scalar = {field.name.text, field.name.range, *type, field.name.range.file == kernel->range.file};
+      scalars.emplace(field.name.text, &scalar);
+    }
+    return;
+  case ItemKind::kRecord:
+    return readRecord(as<RecordItem>(item));
+  case ItemKind::kFunction:
+    return readFunction(as<FunctionItem>(item));
+  case ItemKind::kGrid:
+    grid = &as<GridItem>(item);
+    return;
+  case ItemKind::kThreads:
+    if (const std::optional<int64_t> threads = integer(as<ThreadsItem>(item).value)) {
+      if (*threads < 32 || *threads > 1024 || *threads % 32 != 0)
+        diagnostics.error(as<ThreadsItem>(item).value->range,
+                          "a program has whole warps of 32 threads, at most 1024; this is " + std::to_string(*threads));
+      program.warps = *threads / 32;
+    }
+    return;
+  case ItemKind::kStatement:
+    body.push_back(as<StatementItem>(item).statement);
+    return;
+  case ItemKind::kKernel:
+  case ItemKind::kLibrary:
+  case ItemKind::kImport:
+  case ItemKind::kTargets:
+  case ItemKind::kReference:
+  case ItemKind::kRequire:
+  case ItemKind::kCost:
+    return;
+  }
+}
+
+void Declarations::readFixed(const FixedItem &item) {
+  const std::optional<int64_t> needed = item.when ? integer(item.when) : 1;
+  for (const Name &name : item.names) {
+    // The kernel and its libraries may name the same value of the problem.
+    if (fixed.contains(name.text))
+      continue;
+    fixed.insert(name.text);
+    const auto found = given.find(name.text);
+    if (needed && !*needed)
+      bind(name, Constant::ofInteger(0));
+    else
+      bind(name, found == given.end() ? std::nullopt : std::optional(givenConstant(found->second)));
+  }
+}
+
+void Declarations::readConstants(BindingList bindings) {
+  for (const Binding &binding : bindings)
+    bind(binding.name,
+         evaluateConstant(binding.value, [this](std::string_view name) { return constant(name); }, diagnostics));
+}
+
+void Declarations::bind(const Name &name, std::optional<Constant> value) {
+  if (declare(name))
+    constants.emplace(name.text, value);
+}
+
+bool Declarations::declare(const Name &name) {
+  if (isBuiltInWord(name.text)) {
+    diagnostics.error(name.range, quoted(name.text) + " is a word of the language, and cannot be declared");
+    return false;
+  }
+  const auto [place, isNew] = places.emplace(name.text, name.range);
+  if (isNew)
+    return true;
+  diagnostics.error(name.range, quoted(name.text) + " is declared twice").note(place->second, "first here");
+  return false;
+}
+
+// A function is told from a value by its call, so that both may have one name.
+void Declarations::readFunction(const FunctionItem &item) {
+  const auto [before, isNew] = functions.emplace(item.name.text, &item);
+  if (!isNew)
+    diagnostics.error(item.name.range, "function " + quoted(item.name.text) + " is declared twice")
+        .note(before->second->name.range, "first here");
+  else if (isBuiltInFunction(item.name.text) || records.contains(item.name.text))
+    diagnostics.error(item.name.range, quoted(item.name.text) + " is a function already");
+}
+
+void Declarations::readAxis(const AxisItem::Axis &declared) {
+  const std::string name(declared.name.text);
+  Diagnostics scratch;
+  const std::optional<Constant> extent =
+      evaluateConstant(declared.extent, [this](std::string_view text) { return constant(text); }, scratch);
+  if (const auto first = axes.find(declared.name.text); first != axes.end()) {
+    Diagnostic &message = diagnostics.error(declared.name.range, "axis '" + name + "' is declared twice");
+    message.note(first->second->range, "first here, as " + std::to_string(first->second->count));
+    if (extent && extent->integer != first->second->count)
+      message.hint("'" + name + "' cannot be " + std::to_string(first->second->count) + " and " +
+                   std::to_string(extent->integer));
+    return;
+  }
+  if (!declare(declared.name))
+    return;
+  if (!extent) {
+    const NameExpr *scalar = findName(declared.extent, [&](std::string_view text) {
+      if (constants.contains(text))
+        return false;
+      for (const ScalarArgument &argument : program.scalars)
+        if (argument.name == text)
+          return true;
+      return !constant(text);
+    });
+    Diagnostic &message = diagnostics.error(declared.extent->range, "extent of '" + name + "' is no constant");
+    if (scalar) {
+      message.text += ": it depends on the call ('" + std::string(scalar->text) + "')";
+      message.hint("an axis is compiled in; take a choice and walk with 'for .. by " + name + "'");
+    } else if (!scratch.list().empty()) {
+      message.note(scratch.list().front().range, scratch.list().front().text);
+    }
+    return;
+  }
+  if (extent->kind == Constant::Kind::kWord || extent->integer < 1 || extent->integer > kMostExtent) {
+    diagnostics.error(declared.extent->range, "extent of '" + name + "' is " + toString(*extent) + ", must be 1 to " +
+                                                  std::to_string(kMostExtent));
+    return;
+  }
+  if (program.axes.size() == kMostAxes) {
+    diagnostics.error(declared.name.range, "a program has at most " + std::to_string(kMostAxes) + " axes");
+    return;
+  }
+  Axis &axis = program.axes.emplace_back();
+  axis = {declared.name.text, declared.name.range, extent->integer,
+          extent->integer,    declared.isOuter,    static_cast<uint8_t>(program.axes.size() - 1)};
+  axes.emplace(axis.name, &axis);
+}
+
+void Declarations::readTensor(const TensorItem::Declaration &declared) {
+  for (const Name &name : declared.names) {
+    if (!declare(name))
+      continue;
+    Tensor tensor;
+    tensor.name = name.text;
+    tensor.range = name.range;
+    tensor.coordinates = declared.coordinates;
+    tensor.isOptional = declared.isOptional;
+    tensor.isInout = declared.isInout;
+    tensor.isUsed = name.range.file == kernel->range.file;
+    if (!declared.element.isEmpty()) {
+      tensor.record = record(declared.element.text);
+      const std::optional<Element> element =
+          tensor.record ? std::optional(Element::kI32) : this->element(declared.element.text);
+      if (!element) {
+        diagnostics.error(declared.element.range, "unknown element type " + quoted(declared.element.text));
+        continue;
+      }
+      tensor.element = *element;
+    }
+    if (!declared.column.isEmpty()) {
+      tensor.hasColumns = true;
+      if (declared.columns) {
+        const std::optional<int64_t> columns = integer(declared.columns);
+        if (!columns)
+          continue;
+        tensor.columns = *columns;
+      } else {
+        const auto own = axes.find(declared.column.text);
+        if (own == axes.end()) {
+          diagnostics.error(declared.column.range, "unknown axis " + quoted(declared.column.text))
+              .hint("rows that are walked in parts say how many columns they have: [..; " +
+                    std::string(declared.column.text) + ": n]");
+          continue;
+        }
+        tensor.columnAxis = own->second;
+        tensor.columns = own->second->count;
+      }
+    }
+    if (declared.pageSize) {
+      const std::optional<int64_t> rows = integer(declared.pageSize);
+      if (!rows)
+        continue;
+      tensor.pageRows = *rows;
+    }
+    tensors.emplace(name.text, &program.tensors.emplace_back(tensor));
+  }
+}
+
+void Declarations::readRecord(const RecordItem &item) {
+  if (!declare(item.name))
+    return;
+  Record &record = program.records.emplace_back();
+  record.name = item.name.text;
+  record.range = item.name.range;
+  for (const Field &field : item.fields) {
+    const std::optional<Element> type = element(field.type->element.text);
+    if (!type || field.type->hasAxes)
+      diagnostics.error(field.type->range, "a field is a number or a bool");
+    else
+      record.members.push_back({field.name.text, *type});
+  }
+  records.emplace(record.name, &record);
+}
+
+// A whole row of a tensor is as wide as a tile has to be, so that products can use all of it.
+void Declarations::padAxes() {
+  const std::optional<Constant> step = constant("dot_step");
+  if (!step || step->integer < 2)
+    return;
+  for (const Tensor &tensor : program.tensors)
+    if (tensor.columnAxis) {
+      Axis &axis = program.axes[tensor.columnAxis->number];
+      axis.extent = (axis.count + step->integer - 1) / step->integer * step->integer;
+    }
+}
+
+std::optional<Constant> Declarations::constant(std::string_view name) const {
+  if (const auto found = constants.find(name); found != constants.end())
+    return found->second;
+  if (const auto found = given.find(name); found != given.end() && !fixed.contains(name))
+    return givenConstant(found->second);
+  int64_t number = 0;
+  if (wordsOfKernel.contains(name) || lookupEnumerator(name, number))
+    return Constant::ofWord(name);
+  return std::nullopt;
+}
+
+std::optional<int64_t> Declarations::integer(const Expr *expr) const {
+  const std::optional<Constant> value =
+      evaluateConstant(expr, [this](std::string_view name) { return constant(name); }, diagnostics);
+  return value ? std::optional(value->integer) : std::nullopt;
+}
+
+const SourceRange *Declarations::placeOf(std::string_view name) const {
+  const auto found = places.find(name);
+  return found == places.end() ? nullptr : &found->second;
+}
+
+std::optional<Element> Declarations::element(std::string_view name) const {
+  static constexpr std::pair<std::string_view, Element> kElements[] = {
+      {"bool", Element::kBool}, {"i32", Element::kI32},  {"i64", Element::kI64},
+      {"f32", Element::kF32},   {"f64", Element::kF64},  {"io", Element::kIo},
+      {"bf16", Element::kBf16}, {"fp16", Element::kF16}, {"fp32", Element::kF32}};
+  const auto known = [](std::string_view text) -> std::optional<Element> {
+    const auto *found = std::ranges::find(kElements, text, &std::pair<std::string_view, Element>::first);
+    return found == std::end(kElements) ? std::nullopt : std::optional(found->second);
+  };
+  if (const std::optional<Constant> value = constant(name); value && value->kind == Constant::Kind::kWord)
+    return known(value->word);
+  return known(name);
+}
+
+std::vector<std::string_view> Declarations::names() const {
+  std::vector<std::string_view> result;
+  for (const auto &[name, place] : places)
+    result.push_back(name);
+  std::ranges::sort(result);
+  return result;
+}
+
+} // namespace nsa::language
