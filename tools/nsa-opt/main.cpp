@@ -2,6 +2,7 @@
 #include "compiler/cpu/Passes.h"
 #include "compiler/dialect/Tile.h"
 #include "compiler/passes/Passes.h"
+#include "tools/nsa-opt/language.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -14,6 +15,8 @@
 #include "mlir/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
+  if (argc > 1 && llvm::StringRef(argv[1]) == "--tile-language")
+    return nsa::runTileLanguage(argc - 2, argv + 2);
   mlir::DialectRegistry registry;
   registry
       .insert<nsa::tile::TileDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,

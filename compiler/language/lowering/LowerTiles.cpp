@@ -1,0 +1,119 @@
+#include "compiler/language/lowering/Lowering.h"
+#include "compiler/language/types/Values.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace nsa::language {
+
+void Lowering::mask(const Value *value) {
+  const Shape shape = shapes.of(value);
+  const Value *edge = value->operands[2];
+  mlir::Value source = tileAt(value->operands[0], shape);
+  if (!source)
+    return;
+  const auto masked = [&]() -> mlir::Value {
+    mlir::Value allowed = tileAt(value->operands[1], shape);
+    mlir::Value none = denseConstant(value->number, value->element, shape);
+    return allowed ? arith::SelectOp::create(builder, locationOf(value), allowed, source, none).getResult()
+                   : mlir::Value();
+  };
+  if (isConstant(edge)) {
+    values[value] = edge->number.isTrue() ? masked() : source;
+    return;
+  }
+  auto branch = scf::IfOp::create(builder, locationOf(value), source.getType(), scalar(edge), true);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(branch.thenBlock());
+    if (mlir::Value result = masked())
+      scf::YieldOp::create(builder, location(value->range), result);
+    builder.setInsertionPointToEnd(branch.elseBlock());
+    scf::YieldOp::create(builder, location(value->range), source);
+  }
+  values[value] = branch.getResult(0);
+}
+
+void Lowering::fill(const Value *value) {
+  const Shape shape = shapes.of(value);
+  mlir::Value source = tileAt(value->operands[0], shape), exists = tileAt(value->operands[1], shape);
+  if (source && exists)
+    values[value] = arith::SelectOp::create(builder, locationOf(value), exists, source,
+                                            denseConstant(value->number, value->element, shape));
+}
+
+void Lowering::reduce(const Value *value) {
+  const Value *source = value->operands[0];
+  const Shape shape = shapes.of(source);
+  if (shape.columns != value->axis) {
+    refuse(value->range, "'" + std::string(value->axis->name) + "' is the axis of the rows of " +
+                             program.axesText(source->axes) + ": no target reduces along rows yet");
+    return;
+  }
+  const auto kind = value->op == Op::kReduceMax   ? tile::ReduceKind::Max
+                    : value->op == Op::kReduceSum ? tile::ReduceKind::Add
+                                                  : tile::ReduceKind::Last;
+  mlir::Value tile = tileAt(source, shape);
+  if (tile)
+    values[value] = tile::ReduceOp::create(builder, locationOf(value),
+                                           tileType({shape.rows, nullptr, nullptr}, Element::kF32), kind, tile);
+}
+
+mlir::Value Lowering::product(const Value *value, mlir::Value left, mlir::Value right, mlir::Value initial,
+                              mlir::Value from, bool isTransposed, bool annihilates, Location loc) {
+  return tile::DotOp::create(builder, loc, tileType(shapes.of(value), Element::kF32), left, right, initial, from,
+                             mlir::Value(), isTransposed, annihilates);
+}
+
+void Lowering::dot(const Value *value) {
+  const Shape shape = shapes.of(value);
+  const Value *left = value->operands[0], *right = value->operands[1], *edge = value->operands[3];
+  if (!shape.rows || !shape.columns) {
+    refuse(value->range, "a product has one axis of its left and one of its right side; this one has " +
+                             program.axesText(value->axes));
+    return;
+  }
+  if (!(left->axes & shape.rows->bit())) {
+    if (edge) {
+      refuse(value->range,
+             "the side that a mask left parts out of is the right one here: no target annihilates there yet");
+      return;
+    }
+    std::swap(left, right);
+  }
+  const Value *load = right->op == Op::kPick ? right->operands[0] : right;
+  const Shape leftShape = shapes.of(left), rightShape = shapes.of(right);
+  if (leftShape.columns != value->axis) {
+    refuse(value->range, "the left side is needed with '" + std::string(value->axis->name) +
+                             "' along its columns, and lies along its rows: no target transposes it yet");
+    return;
+  }
+  mlir::Value from;
+  if (right->op == Op::kPick)
+    from = arith::MulIOp::create(builder, location(value->range, "first_row"), scalar(right->operands[1]),
+                                 integer(rightShape.rows->extent));
+  mlir::Value a = tileAt(left, leftShape), b = tileAt(load, shapes.of(load));
+  mlir::Value initial =
+      value->operands[2] ? tileAt(value->operands[2], shape) : denseConstant(Constant::ofReal(0), Element::kF32, shape);
+  if (!a || !b || !initial)
+    return;
+  const bool isTransposed = rightShape.columns == value->axis;
+  if (!edge || isConstant(edge)) {
+    values[value] = product(value, a, b, initial, from, isTransposed, edge && edge->number.isTrue(), locationOf(value));
+    return;
+  }
+  auto branch = scf::IfOp::create(builder, locationOf(value), initial.getType(), scalar(edge), true);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    for (const bool annihilates : {true, false}) {
+      builder.setInsertionPointToEnd(annihilates ? branch.thenBlock() : branch.elseBlock());
+      scf::YieldOp::create(builder, location(value->range),
+                           product(value, a, b, initial, from, isTransposed, annihilates, location(value->range)));
+    }
+  }
+  values[value] = branch.getResult(0);
+}
+
+} // namespace nsa::language

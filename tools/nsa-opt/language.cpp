@@ -1,0 +1,170 @@
+#include "tools/nsa-opt/language.h"
+
+#include "compiler/cpu/Cpu.h"
+#include "compiler/cuda/Emitter.h"
+#include "compiler/dialect/TileProgram.h"
+#include "compiler/language/Parser.h"
+#include "compiler/language/lowering/Lower.h"
+#include "compiler/language/types/Explain.h"
+#include "compiler/passes/Passes.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+#include <deque>
+#include <map>
+
+namespace nsa {
+
+namespace {
+
+constexpr const char *kUsage =
+    "nsa-opt --tile-language FILE [--values NAME=VALUE,..] [--emit explain|tile|scheduled|cuda|llvm|image]"
+    " [--shared-limit BYTES] [--cpu-features LEVEL] [--time]\n";
+
+// The files that a run reads. They stay, because trees and messages point into them.
+class Files {
+public:
+  const language::SyntaxTree *read(const std::string &path, language::Diagnostics &diagnostics) {
+    auto buffer = llvm::MemoryBuffer::getFile(path);
+    if (!buffer)
+      return nullptr;
+    const language::SourceFile &file =
+        files.emplace_back(llvm::sys::path::filename(path).str(), (*buffer)->getBuffer().str());
+    trees.push_back(language::parse(file, diagnostics));
+    return trees.back().get();
+  }
+
+private:
+  std::deque<language::SourceFile> files;
+  std::deque<std::unique_ptr<language::SyntaxTree>> trees;
+};
+
+double millisecondsOf(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+} // namespace
+
+int runTileLanguage(int argc, char **argv) {
+  std::string path, emit = "tile", cpuFeatures;
+  language::GivenValues given;
+  int64_t sharedLimit = 227 * 1024;
+  bool isTimed = false;
+  for (int i = 0; i < argc; ++i) {
+    const llvm::StringRef argument = argv[i];
+    if (argument == "--time") {
+      isTimed = true;
+    } else if (argument.starts_with("--") && i + 1 == argc) {
+      llvm::errs() << kUsage;
+      return 2;
+    } else if (argument == "--values") {
+      for (llvm::StringRef pair : llvm::split(llvm::StringRef(argv[++i]), ',')) {
+        const auto [name, value] = pair.split('=');
+        given.insert_or_assign(name.str(), value.str());
+      }
+    } else if (argument == "--emit") {
+      emit = argv[++i];
+    } else if (argument == "--cpu-features") {
+      cpuFeatures = argv[++i];
+    } else if (argument == "--shared-limit") {
+      llvm::StringRef(argv[++i]).getAsInteger(10, sharedLimit);
+    } else {
+      path = argument.str();
+    }
+  }
+  language::Diagnostics diagnostics;
+  Files files;
+  const auto begin = std::chrono::steady_clock::now();
+  const language::SyntaxTree *kernel = files.read(path, diagnostics);
+  if (!kernel && !diagnostics.hasErrors()) {
+    llvm::errs() << path << ": cannot be read\n" << kUsage;
+    return 2;
+  }
+  const auto library = [&](std::string_view name) {
+    llvm::SmallString<128> place = llvm::sys::path::parent_path(path);
+    llvm::sys::path::append(place, "library", llvm::StringRef(name) + ".tile");
+    return files.read(place.str().str(), diagnostics);
+  };
+  std::map<std::string, const language::SyntaxTree *, std::less<>> libraries;
+  const auto resolve = [&](std::string_view name) {
+    const auto [place, isNew] = libraries.try_emplace(std::string(name), nullptr);
+    if (isNew)
+      place->second = library(name);
+    return place->second;
+  };
+  mlir::DialectRegistry registry;
+  tile::registerTileProgramDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  const auto parsed = std::chrono::steady_clock::now();
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  if (!diagnostics.hasErrors()) {
+    if (isTimed) {
+      const auto typed = std::chrono::steady_clock::now();
+      language::Diagnostics scratch;
+      language::typeProgram(*kernel, resolve, given, scratch);
+      llvm::errs() << "types " << millisecondsOf(std::chrono::steady_clock::now() - typed) << " ms\n";
+    }
+    if (emit == "explain") {
+      const std::unique_ptr<language::Program> program = language::typeProgram(*kernel, resolve, given, diagnostics);
+      llvm::errs() << diagnostics.toString();
+      if (program)
+        llvm::outs() << language::explain(*program);
+      return program ? 0 : 1;
+    }
+    const auto lowered = std::chrono::steady_clock::now();
+    module = language::lowerTileProgram(*kernel, resolve, given, context, diagnostics);
+    if (isTimed)
+      llvm::errs() << "parse and context " << millisecondsOf(parsed - begin) << " ms, types and lowering "
+                   << millisecondsOf(std::chrono::steady_clock::now() - lowered) << " ms\n";
+  }
+  llvm::errs() << diagnostics.toString();
+  if (!module)
+    return 1;
+  if (failed(mlir::verify(*module))) {
+    module->print(llvm::errs(), mlir::OpPrintingFlags().printNameLocAsPrefix().assumeVerified());
+    return 1;
+  }
+  if (emit == "tile") {
+    module->print(llvm::outs(), mlir::OpPrintingFlags().printNameLocAsPrefix());
+    return 0;
+  }
+  if (emit == "scheduled" || emit == "cuda") {
+    mlir::PassManager manager(&context);
+    tile::buildGpuPipeline(manager, sharedLimit);
+    if (failed(manager.run(*module)))
+      return 1;
+    if (emit == "scheduled") {
+      module->print(llvm::outs(), mlir::OpPrintingFlags().printNameLocAsPrefix());
+      return 0;
+    }
+    mlir::FailureOr<std::string> text = cuda::emitCuda(*module, {path, given["op"], "", "", ""});
+    if (failed(text))
+      return 1;
+    llvm::outs() << *text;
+    return 0;
+  }
+  cpu::CpuOptions options;
+  options.features = cpuFeatures;
+  options.stage = emit == "llvm" ? cpu::CpuStage::kLlvm : cpu::CpuStage::kImage;
+  Timings timings;
+  Result<cpu::CpuKernel> kernelImage = cpu::compileForCpu(*module, options, timings);
+  if (!kernelImage) {
+    llvm::errs() << kernelImage.status().toString() << "\n";
+    return 1;
+  }
+  if (emit == "llvm")
+    llvm::outs() << kernelImage->text;
+  else
+    llvm::outs().write(reinterpret_cast<const char *>(kernelImage->image.data()), kernelImage->image.size());
+  return 0;
+}
+
+} // namespace nsa
