@@ -49,8 +49,7 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
   for (int i = 0; i < std::max(arena.warmUps, 1); ++i)
     if (Result<double> once = contender->sample(); !once)
       return once.status();
-  NSA_RETURN_IF_ERROR(
-      tools::toStatus(nsa_plan_status(contender->plan.get(), arena.accelerator.stream(), nullptr)));
+  NSA_RETURN_IF_ERROR(tools::toStatus(nsa_plan_status(contender->plan.get(), arena.accelerator.stream(), nullptr)));
   NSA_ASSIGN_OR_RETURN(tools::NamedTensors outputs, arena.job.download());
   const tools::OperatorCheck check = tools::checkOperator(inputs, outputs, checkedQueries(inputs.spec, inputs.maxima));
   if (!check.within())

@@ -146,9 +146,7 @@ private:
     NSA_RETURN_IF_ERROR(decode.enqueue(plan.get()));
     NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Recording> step,
                          accelerator.record([&] { return decode.enqueue(plan.get()); }));
-    auto check = [&] {
-      return tools::toStatus(nsa_plan_status(plan.get(), accelerator.stream(), nullptr));
-    };
+    auto check = [&] { return tools::toStatus(nsa_plan_status(plan.get(), accelerator.stream(), nullptr)); };
 
     NSA_RETURN_IF_ERROR(decode.rewind(tokens));
     NSA_ASSIGN_OR_RETURN(double cold, time(*step, true));

@@ -72,8 +72,7 @@ public:
       for (SplitWay &way : ways)
         NSA_RETURN_IF_ERROR(sample(way, i));
     for (const SplitWay &way : ways) {
-      NSA_RETURN_IF_ERROR(
-          tools::toStatus(nsa_plan_status(way.plan.get(), device.accelerator().stream(), nullptr)));
+      NSA_RETURN_IF_ERROR(tools::toStatus(nsa_plan_status(way.plan.get(), device.accelerator().stream(), nullptr)));
     }
     return decide();
   }

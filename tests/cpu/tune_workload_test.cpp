@@ -95,7 +95,8 @@ TEST_F(TuneWorkload, AHostInCTunesAndAnEngineThatNeverCompilesIsServed) {
   maxima.max_batch = 1;
   maxima.max_seqlen_q = maxima.max_seqlen_k = 128;
   nsa_plan *plan = nullptr;
-  ASSERT_EQ(nsa_plan_create_with(engine.handle(), &c, &maxima, nullptr, nullptr, &plan, &error), NSA_OK) << error.message;
+  ASSERT_EQ(nsa_plan_create_with(engine.handle(), &c, &maxima, nullptr, nullptr, &plan, &error), NSA_OK)
+      << error.message;
   const nlohmann::json described = nlohmann::json::parse(nsa_plan_describe(plan));
   EXPECT_EQ(described.value("source", ""), "database");
   EXPECT_TRUE(described.value("tuned", false));

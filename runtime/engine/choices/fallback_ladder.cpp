@@ -69,8 +69,9 @@ Result<FallbackSteps> FallbackSteps::parse(std::string_view field, std::string_v
     const std::string_view name = rest.substr(0, comma);
     auto found = std::find(std::begin(kStepNames), std::end(kStepNames), name);
     if (found == std::end(kStepNames))
-      return Status::invalid(std::string(field), "'" + std::string(text) + "'",
-                             "must be all, exact, none, or a comma list of nearest, model, architecture, compiled and cpu");
+      return Status::invalid(
+          std::string(field), "'" + std::string(text) + "'",
+          "must be all, exact, none, or a comma list of nearest, model, architecture, compiled and cpu");
     bits |= 1u << (found - std::begin(kStepNames));
     if (comma == std::string_view::npos)
       return FallbackSteps(bits);

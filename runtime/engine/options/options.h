@@ -93,8 +93,8 @@ private:
   std::vector<const char *> pathSources; // in the order of pathOptions(); null: neither option nor variable
 };
 
-// A text of this value names nothing, whatever the option's environment variable says. For cache_packs, kNone stands for
-// no pack at all, for cache_path for a database in memory, and for fallbacks for no step.
+// A text of this value names nothing, whatever the option's environment variable says. For cache_packs, kNone stands
+// for no pack at all, for cache_path for a database in memory, and for fallbacks for no step.
 inline constexpr std::string_view kNone = "none";
 
 // An option that names paths, and what the engine does with these paths (option_paths.h).
