@@ -10,6 +10,7 @@
 #undef nsa_spec_init
 #undef nsa_tensor_from_dlpack
 
+// NOLINTBEGIN(readability-identifier-naming): names of the C ABI
 extern "C" {
 
 // Fill the structs that those headers have.
@@ -29,3 +30,4 @@ NSA_API nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, con
                                    nsa_error *error) NSA_NOEXCEPT;
 
 } // extern "C"
+// NOLINTEND(readability-identifier-naming)

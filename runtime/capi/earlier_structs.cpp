@@ -45,7 +45,7 @@ Status copyEarlier(const nsa_engine_options &host, nsa_engine_options &storage) 
     storage.miss_policy = NSA_MISS_DEFAULT;
   storage.unused = 0;
   const int level = numberOf(storage.log_level);
-  storage.log_level = {};
+  storage.log_level = NSA_LOG_UNSET;
   if (storage.log) {
     NSA_RETURN_IF_ERROR(checkNumber("log_level", level, NSA_LOG_OFF - 1, "must be a value of nsa_log_level"));
     storage.log_level = static_cast<nsa_log_level>(level + 1);

@@ -23,7 +23,7 @@ struct EngineSettings {
   std::string cachePath, cachePacks, cacheKeys;
   bool requireSignature = false;
   int64_t cacheMaxBytes = 0;
-  nsa_miss_policy missPolicy = {}; // unset
+  nsa_miss_policy missPolicy = NSA_MISS_UNSET;
   double tuneBudgetSeconds = 0;
   bool tuneExhaustive = false, ignoreThresholds = false;
   int32_t decodeSplits = 0;
@@ -34,7 +34,7 @@ struct EngineSettings {
   int32_t compileThreads = 0;
   nsa_log_callback log = nullptr;
   void *logUser = nullptr;
-  nsa_log_level logLevel = {}; // unset
+  nsa_log_level logLevel = NSA_LOG_UNSET;
 };
 
 // Returns the settings for an engine without stored kernels. The returned settings override the environment variables

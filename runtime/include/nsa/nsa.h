@@ -169,8 +169,8 @@ typedef struct nsa_maxima {
   int64_t reserved[4];
 } nsa_maxima;
 
-/* 0 is unset in both enumerations (nsa_engine_options). */
 typedef enum nsa_miss_policy {
+  NSA_MISS_UNSET = 0,
   NSA_MISS_FAIL = 1,       /* never compile: a miss is NSA_CACHE_MISS */
   NSA_MISS_TUNE = 2,       /* compile and measure candidates within the budget, keep the winner */
   NSA_MISS_BACKGROUND = 3, /* serve the best stored kernel, tune on a thread; the next plan gets the winner
@@ -179,6 +179,7 @@ typedef enum nsa_miss_policy {
 } nsa_miss_policy;
 
 typedef enum nsa_log_level {
+  NSA_LOG_UNSET = 0,
   NSA_LOG_DEBUG = 1,
   NSA_LOG_INFO = 2,
   NSA_LOG_WARNING = 3,
