@@ -64,7 +64,7 @@ void Lowering::reduce(const Value *value) {
 mlir::Value Lowering::product(const Value *value, mlir::Value left, mlir::Value right, mlir::Value initial,
                               mlir::Value from, bool isTransposed, bool annihilates, Location loc) {
   return tile::DotOp::create(builder, loc, tileType(shapes.of(value), Element::kF32), left, right, initial, from,
-                             mlir::Value(), isTransposed, annihilates);
+                             mlir::Value(), /*transpose_a=*/false, isTransposed, annihilates, /*keeps_b=*/false);
 }
 
 void Lowering::dot(const Value *value) {
