@@ -61,7 +61,7 @@ def Tile_LoadScalarOp : Tile_Op<"load_scalar", [MemoryEffects<[MemRead]>]> {
 def Tile_ReportOp : Tile_Op<"report", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "reports malformed input that only the device can see";
   let description = [{
-    If `bad`: `status[0] = code`, `status[1] = place`. The code must not be 0. Of several reports one stays.
+    If `bad`, and if no program reported before: `status[0] = code`, `status[1] = place`. The code must not be 0.
 
     ```mlir
     tile.report %bad, %code, %batch to %status : !tile.view<i32, 1>

@@ -46,7 +46,7 @@ public:
 
   Status run(CompileOutput &result) {
     if (source.header.kind == TemplateKind::kHandScheduled)
-      declare();
+      NSA_RETURN_IF_ERROR(declare());
     Result<RenderedTemplate> text =
         renderTemplate(source.file->text, source.file->path, candidate.values, files.finder());
     if (!text)
@@ -63,13 +63,27 @@ public:
 
 private:
   // The declarations of a hand-scheduled template that follow from its header.
-  void declare() {
-    manifest.params = source.header.params;
-    for (ManifestParam &param : manifest.params)
+  Status declare() {
+    for (size_t i = 0; i < source.header.params.size(); ++i) {
+      const TemplateHeader::Line &condition = source.header.conditions[i];
+      Result<int64_t> isThere = condition.isPresent() ? evaluate(condition) : Result<int64_t>(1);
+      if (!isThere)
+        return isThere.status();
+      if (!*isThere)
+        continue;
+      ManifestParam &param = manifest.params.emplace_back(source.header.params[i]);
       if (param.dtype == "dtype")
         param.dtype = std::string(dtypeName(request.dtype));
+    }
     candidate.values.set(std::string(kFactsHole), declareFacts(source.header, candidate.values));
     candidate.values.set(std::string(kArgumentsHole), declareArguments(manifest.params));
+    return Status::ok();
+  }
+
+  Result<int64_t> evaluate(const TemplateHeader::Line &line) const {
+    Result<int64_t> value = line.expression.evaluate(
+        [&](std::string_view name, int64_t &number) { return candidate.values.lookup(name, number); });
+    return value ? value : templateError(line.place, value.status());
   }
 
   Status beginManifest() {
@@ -120,10 +134,9 @@ private:
       for (const auto &[line, size, most] : {std::tuple(&map.columns, &param.columns, ManifestParam::kMostColumns),
                                              std::tuple(&map.heads, &param.boxHeads, ManifestParam::kMostBoxRows),
                                              std::tuple(&map.rows, &param.boxRows, ManifestParam::kMostBoxRows)}) {
-        Result<int64_t> value = line->expression.evaluate(
-            [&](std::string_view name, int64_t &number) { return candidate.values.lookup(name, number); });
+        Result<int64_t> value = evaluate(*line);
         if (!value)
-          return templateError(line->place, value.status());
+          return value.status();
         if (*value < 1 || *value > most)
           return templateError(line->place, line->expression.text() + " = " + std::to_string(*value) +
                                                 " must be 1 to " + std::to_string(most));

@@ -27,7 +27,9 @@ Status readPairs(const char *field, const nsa_compiler_value *pairs, size_t coun
   return Status::ok();
 }
 
-bool isFlag(const std::string &name) { return name == "packed" || name == "gate_per_group" || name == "many_queries"; }
+bool isFlag(const std::string &name) {
+  return name == "packed" || name == "gate_per_group" || name == "many_queries" || name == "key_offset";
+}
 // Values for which 0 means "none".
 bool mayBeZero(const std::string &name) { return name == "page_size" || name == "segment"; }
 

@@ -131,14 +131,15 @@ public:
     if (!module)
       return diagnosed(compile, diagnostics, ErrorCode::kCompileFailed);
     auto function = cast<func::FuncOp>(module->getBody()->front());
+    NSA_RETURN_IF_ERROR(runPasses(
+        *module, [](OpPassManager &manager) { manager.nest<func::FuncOp>().addPass(tile::createFoldConfig()); }));
+    // What the config folds away leaves fewer arguments.
     Result<std::vector<ManifestParam>> params = paramsOf(function, compile);
     if (!params)
       return params.status();
     result.params = std::move(*params);
 
     if (compile.stage == NSA_COMPILER_STAGE_TILE) {
-      NSA_RETURN_IF_ERROR(runPasses(
-          *module, [](OpPassManager &manager) { manager.nest<func::FuncOp>().addPass(tile::createFoldConfig()); }));
       result.text = printModule(*module);
       return result;
     }

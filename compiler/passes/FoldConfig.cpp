@@ -1,5 +1,7 @@
 #include "compiler/passes/Passes.h"
 
+#include "compiler/dialect/Tile.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -20,7 +22,14 @@ struct FoldConfig : impl::FoldConfigBase<FoldConfig> {
     OpPassManager folding(func::FuncOp::getOperationName());
     folding.addPass(createSCCPPass());
     folding.addPass(createCanonicalizerPass());
-    if (failed(runPipeline(folding, getOperation())))
+    func::FuncOp function = getOperation();
+    if (failed(runPipeline(folding, function)))
+      return signalPassFailure();
+    llvm::BitVector unused(function.getNumArguments());
+    for (BlockArgument argument : function.getArguments())
+      if (function.removeArgAttr(argument.getArgNumber(), kIfUsedAttr) && argument.use_empty())
+        unused.set(argument.getArgNumber());
+    if (failed(function.eraseArguments(unused)))
       signalPassFailure();
   }
 };

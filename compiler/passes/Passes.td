@@ -14,7 +14,7 @@ def FoldConfig : Pass<"tile-fold-config", "::mlir::func::FuncOp"> {
   let description = [{
     The text of a template has no control flow of its own: templates branch on constants that rendering filled in. Constant
     propagation and canonicalisation keep only the chosen arm. Equal values are not merged, so each value keeps its name from
-    the template.
+    the template. An argument with the attribute `tile.if_used` disappears where the chosen arms do not use it.
 
     Before:
     ```mlir

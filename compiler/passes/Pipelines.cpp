@@ -16,7 +16,6 @@ namespace nsa::tile {
 #include "compiler/passes/Passes.h.inc"
 
 static void addCommonPasses(OpPassManager &manager, LayoutTarget target) {
-  manager.addPass(createFoldConfig());
   // On a GPU a block decides at run time whether zeros must annihilate, so one product serves. On a CPU the two kinds
   // of product stay.
   if (target == LayoutTarget::kGpu)
@@ -46,10 +45,15 @@ struct GpuOptions : PassPipelineOptions<GpuOptions> {
 
 void registerTilePasses() {
   registerEachTilePasses();
-  PassPipelineRegistration<GpuOptions>(
-      "tile-gpu", "from a tile program to what the CUDA emitter prints",
-      [](OpPassManager &manager, const GpuOptions &options) { buildGpuPipeline(manager, options.sharedLimit); });
-  PassPipelineRegistration<>("tile-cpu", "from a tile program to what LowerToCpu lowers", buildCpuPipeline);
+  PassPipelineRegistration<GpuOptions>("tile-gpu", "from a tile program to what the CUDA emitter prints",
+                                       [](OpPassManager &manager, const GpuOptions &options) {
+                                         manager.nest<func::FuncOp>().addPass(createFoldConfig());
+                                         buildGpuPipeline(manager, options.sharedLimit);
+                                       });
+  PassPipelineRegistration<>("tile-cpu", "from a tile program to what LowerToCpu lowers", [](OpPassManager &manager) {
+    manager.nest<func::FuncOp>().addPass(createFoldConfig());
+    buildCpuPipeline(manager);
+  });
 }
 
 } // namespace nsa::tile

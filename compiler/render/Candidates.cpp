@@ -46,7 +46,8 @@ private:
     int64_t op = -1;
     given.lookup("op", op);
     for (const TemplateHeader::Fixed &fixed : header.fixed) {
-      if (!fixed.isOf(static_cast<Operator>(op)))
+      const bool isZero = !given.find(fixed.name) && isNamedOnlyWhereSet(fixed.name);
+      if (isZero || !fixed.isOf(static_cast<Operator>(op)))
         given.set(fixed.name, 0);
       else if (!given.find(fixed.name))
         return Status::invalid(fixed.name, "", "template " + header.name + " needs this value of the problem");

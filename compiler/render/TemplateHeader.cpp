@@ -306,8 +306,17 @@ private:
 
   Status onParam(std::string_view rest) {
     ManifestParam param;
+    TemplateHeader::Line condition;
+    constexpr std::string_view kIf = " if ";
+    const size_t end = rest.find(kIf);
+    if (end != std::string_view::npos) {
+      NSA_RETURN_IF_ERROR(parseOnly(rest.substr(end + kIf.size()), condition));
+      rest = trim(rest.substr(0, end));
+    }
     std::string_view kind = takeWord(rest);
     std::string_view name = takeWord(rest);
+    if (kind == "map" && condition.isPresent())
+      return fail("a map has no condition");
     if (kind == "view") {
       param.kind = ManifestParam::Kind::kView;
       std::string_view dtype = takeWord(rest);
@@ -331,6 +340,7 @@ private:
       if (other.name == param.name)
         return fail("parameter " + quoted(name) + " is declared twice");
     header.params.push_back(std::move(param));
+    header.conditions.push_back(std::move(condition));
     return Status::ok();
   }
 

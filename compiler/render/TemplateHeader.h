@@ -92,6 +92,8 @@ struct TemplateHeader {
   Line grid[3];
   std::vector<ManifestParam> params; // a dtype spelled "dtype" is the problem's
   std::vector<MapSizes> maps;        // in the order of their parameters
+  // For each of `params`, the condition under which kernels have it. Without a line they always do.
+  std::vector<Line> conditions;
 
   // `find` finds the headers that the template includes. Without `find` there are none.
   static Result<TemplateHeader> parse(std::string_view text, std::string file, TemplateKind kind,

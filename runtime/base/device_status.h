@@ -1,6 +1,6 @@
 // The status word that kernels set when sequence lengths or block lists in device memory break a rule
 // (docs/specification.md 2). A status word is two int32: {code, place}, where `place` is the number of the sequence.
-// Of the reports since the host last cleared the word, one stays in it; the others are lost. A kernel writes
+// The first report stays in the status word; later reports are lost until the host clears the word. A kernel writes
 // nothing for a sequence whose lengths break a rule, and writes 0 as the output of a query whose block list breaks a
 // rule. Stored kernels contain the codes as plain numbers, so the number of a code must never change.
 // Thread-safety: pure functions.

@@ -161,6 +161,8 @@ std::string Problem::differenceText(const Problem &other) const {
   return result;
 }
 
+bool isNamedOnlyWhereSet(std::string_view name) { return name == "key_offset"; }
+
 size_t Problem::hash() const {
   // The hash multiplies pairs of 64-bit words and combines the two halves of each product by XOR, so that the result
   // depends on every bit of both words.

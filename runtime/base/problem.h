@@ -183,4 +183,7 @@ private:
   std::array<int32_t, kProblemFields> values = {};
 };
 
+// Returns whether a problem names the value only where it is not 0. A problem that lacks the value has 0.
+bool isNamedOnlyWhereSet(std::string_view name);
+
 } // namespace nsa

@@ -32,6 +32,8 @@ bool takes(const Spec &spec, TensorName name) {
     return hasPhi && spec.cmpKind == CmpKind::kLinear;
   case TensorPart::kPhiMlp:
     return hasPhi && spec.cmpKind == CmpKind::kMlp;
+  case TensorPart::kKeyOffset:
+    return spec.keyOffset && (fieldsOf(spec.op) & kKeyOffsetField);
   }
   return true;
 }

@@ -1,5 +1,7 @@
 #include "runtime/base/problem.h"
 
+#include "runtime/base/sequence_fields.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -115,6 +117,8 @@ uint32_t Spec::fields() const {
 void Spec::clearUnread() {
   if (!(fieldsOf(op) & kPages))
     pageSize = 0;
+  if (!(fieldsOf(op) & kKeyOffsetField))
+    keyOffset = false;
 }
 
 int64_t Spec::forcedBlocks() const { return int64_t{initBlocks} + localBlocks; }
@@ -297,6 +301,8 @@ Status Maxima::validate(const Spec &spec) const {
                                " with query_heads / kv_heads = " + std::to_string(group));
   if (seqlenK > kMostRows)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most " + std::to_string(kMostRows));
+  if (spec.keyOffset && (spec.fields() & kKeyOffsetField) && seqlenK > kMostOffsetKeys)
+    return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most 2^30 - 128 with key_offset");
   // No sequence has more queries than keys, so no run could use such a bound.
   const OperatorDef &def = definitionOf(spec.op);
   if (def.hasQueries() && def.hasKeys() && seqlenQ > seqlenK)

@@ -32,6 +32,7 @@ enum class TensorPart : uint8_t {
   kPhiNotMean, // phi has weights
   kPhiLinear,
   kPhiMlp,
+  kKeyOffset, // key_offset is set
 };
 
 // Says what the first dimensions of a tensor count, for example queries, keys or compressed blocks. The first

@@ -6,16 +6,13 @@
 
 namespace nsa {
 
-// All threads of the block call report() with the same arguments. Every launch has a status word. If several blocks
-// report, one of the reports stays: code and place are one access, so they are of the same report. An access that keeps
-// the first report would make every kernel longer.
+// All threads of the block call report() with the same arguments. If several blocks report, the status word keeps only
+// the first report.
 NSA_DEVICE void report(bool bad, int32 code, int32 place, const View<int32, 1> &status) {
-  struct alignas(8) Word {
-    int32 code;
-    int32 place;
-  };
-  if (bad && threadIdx.x == 0)
-    *reinterpret_cast<Word *>(status.data) = {code, place};
+  if (!bad || threadIdx.x != 0 || !status.present())
+    return;
+  if (atomicCAS(status.data, 0, code) == 0)
+    status.data[status.strides[0]] = place;
 }
 
 } // namespace nsa

@@ -47,13 +47,15 @@
 func.func @attention(
     %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3, ${key_page}>, %v: !tile.view<${element}, 3, ${key_page}>,
     %out: !tile.view<${element}, 3>, %lse: !tile.view<f32, 3>, %reads: !tile.view<i32, 3>,
-    %sequences: !tile.view<i32, 2>, %k_offset: !tile.view<i32, 1>, %seqlen_q: i32, %seqlen_k: i32,
-    %query_begin: i32, %query_end: i32, %window: i32, %scale_log2: f32, %status: !tile.view<i32, 1>) attributes {tile.warps = ${warps} : i32} {
+    %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %seqlen_k: i32, %query_begin: i32, %query_end: i32,
+    %window: i32, %scale_log2: f32, %k_offset: !tile.view<i32, 1> {tile.if_used},
+    %status: !tile.view<i32, 1> {tile.if_used}) attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %packed = arith.constant ${packed} : i1
   %windowed = arith.constant ${windowed} : i1
   %compressed = arith.constant ${compressed} : i1
+  %has_key_offset = arith.constant ${key_offset} : i1
   %key_stride = arith.constant ${key_stride} : i32
   %sight = arith.constant ${sight} : i32
   %group = arith.constant ${group} : i32
@@ -68,7 +70,8 @@ func.func @attention(
   %batch = tile.program_id z
 
   // Where this sequence lies, and the position of its first key. A packed launch reads them from the table of sequences,
-  // which holds a malformed sequence as one without queries.
+  // which holds a malformed sequence as one without queries. With offsets of keys every entry is 0, and the field
+  // k_entry holds the offset.
   %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length, %first_key_position = scf.if %packed -> (i32, i32, i32, i32, i32, i32, i32) {
     %field_q_begin = arith.constant ${sequence_q_begin} : i32
     %field_q_length = arith.constant ${sequence_q_length} : i32
@@ -77,7 +80,6 @@ func.func @attention(
     %field_c_begin = arith.constant ${sequence_c_begin} : i32
     %field_k_entry = arith.constant ${sequence_k_entry} : i32
     %field_q_entry = arith.constant ${sequence_q_entry} : i32
-    %field_k_offset = arith.constant ${sequence_k_offset} : i32
     %q_begin = tile.load_scalar %sequences[%batch, %field_q_begin] : !tile.view<i32, 2>
     %q_length = tile.load_scalar %sequences[%batch, %field_q_length] : !tile.view<i32, 2>
     %begin_field = arith.select %compressed, %field_c_begin, %field_k_begin : i32
@@ -85,12 +87,18 @@ func.func @attention(
     %k_length = tile.load_scalar %sequences[%batch, %field_k_length] : !tile.view<i32, 2>
     %k_entry = tile.load_scalar %sequences[%batch, %field_k_entry] : !tile.view<i32, 2>
     %q_entry = tile.load_scalar %sequences[%batch, %field_q_entry] : !tile.view<i32, 2>
-    %offset = tile.load_scalar %sequences[%batch, %field_k_offset] : !tile.view<i32, 2>
-    scf.yield %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length, %offset : i32, i32, i32, i32, i32, i32, i32
+    %offset = arith.select %has_key_offset, %k_entry, %zero : i32
+    %entry_of_keys = arith.select %has_key_offset, %zero, %k_entry : i32
+    scf.yield %q_entry, %entry_of_keys, %q_begin, %k_begin, %q_length, %k_length, %offset : i32, i32, i32, i32, i32, i32, i32
   } else {
-    //! part read_k_offset
-    tile.report %is_bad_offset, %bad_k_offset, %batch to %status : !tile.view<i32, 1>
-    %queries_or_none = arith.select %is_bad_offset, %zero, %seqlen_q : i32
+    %queries_or_none, %offset = scf.if %has_key_offset -> (i32, i32) {
+      //! part read_k_offset
+      tile.report %is_bad_offset, %bad_k_offset, %batch to %status : !tile.view<i32, 1>
+      %queries_or_none = arith.select %is_bad_offset, %zero, %seqlen_q : i32
+      scf.yield %queries_or_none, %offset : i32, i32
+    } else {
+      scf.yield %seqlen_q, %zero : i32, i32
+    }
     scf.yield %batch, %batch, %zero, %zero, %queries_or_none, %seqlen_k, %offset : i32, i32, i32, i32, i32, i32, i32
   }
 
@@ -115,23 +123,34 @@ func.func @attention(
     // The queries are the last tokens of the sequence. The first query of this launch stands `earlier` tokens behind the
     // first key, or before it where `earlier` is negative. All positions from here on count from the first key.
     %later = arith.subi %q_past, %first_time : i32
-    %first_query_position = arith.subi %k_length, %later : i32
-    %earlier = arith.subi %first_query_position, %first_key_position : i32
+    %past_position = arith.subi %k_length, %first_key_position : i32
+    %earlier = arith.subi %past_position, %later : i32
     %first_position = arith.addi %earlier, %first_query : i32
     %last_position = arith.addi %earlier, %last_query : i32
 
-    // The first keys behind those that the first and the last row see. With an offset they may lie behind the last key
-    // that exists. `past_key` ends the walk.
+    // The newest keys that the first and the last row see. If keys are tokens, a row's newest key is at its own
+    // position. If keys are compressed blocks, a row sees only blocks that the sequence has.
     %first_past_token = arith.addi %first_position, %sight : i32
     %first_past_key = arith.divsi %first_past_token, %key_stride : i32
-    %last_past_token = arith.addi %last_position, %sight : i32
-    %last_past_key = arith.divsi %last_past_token, %key_stride : i32
+    %first_newest_key = arith.subi %first_past_key, %one : i32
+    %past_token = arith.addi %last_position, %sight : i32
+    %past_key = arith.divsi %past_token, %key_stride : i32
+    %last_newest_key = arith.subi %past_key, %one : i32
+    %window_less_one = arith.subi %window, %one : i32
+    // With an offset, rows may look at keys behind the last key that exists, which ends the walk, and a first row that
+    // stands before all keys must not make the difference overflow.
     %sight_less_one = arith.subi %sight, %one : i32
     %past_real_token = arith.addi %k_length, %sight_less_one : i32
-    %past_token = arith.minsi %last_past_token, %past_real_token : i32
-    %past_key = arith.divsi %past_token, %key_stride : i32
-    %first_past_real_key = arith.minsi %first_past_key, %past_key : i32
-    %oldest_key = arith.subi %first_past_key, %window : i32
+    %past_walk_token = arith.minsi %past_token, %past_real_token : i32
+    %past_real_key = arith.divsi %past_walk_token, %key_stride : i32
+    %past_walk = arith.select %has_key_offset, %past_real_key, %past_key : i32
+    %newest_real_key = arith.subi %past_real_key, %one : i32
+    %first_newest_real_key = arith.minsi %first_newest_key, %newest_real_key : i32
+    %first_newest_of_walk = arith.select %has_key_offset, %first_newest_real_key, %first_newest_key : i32
+    %minus_one = arith.constant -1 : i32
+    %first_newest_or_none = arith.maxsi %first_newest_key, %minus_one : i32
+    %first_newest_of_window = arith.select %has_key_offset, %first_newest_or_none, %first_newest_key : i32
+    %oldest_key = arith.subi %first_newest_of_window, %window_less_one : i32
     %oldest_real_key = arith.maxsi %oldest_key, %zero : i32
     %first_key = arith.select %windowed, %oldest_real_key, %zero : i32
 
@@ -142,53 +161,60 @@ func.func @attention(
       tile.at [%q_entry, %time, %head] if %exists
     } columns(${qk_dim}) {tile.stay_in_shared = ${queries_shared} : i1} : !tile.view<${element}, 3> -> tensor<${query_tile}x${qk_pad}x${element}>
 
-    %m_all, %l_all, %o_all = scf.for %key = %first_key to %past_key step %key_tile
+    %m_all, %l_all, %o_all = scf.for %key = %first_key to %past_walk step %key_tile
         iter_args(%m = %minus_inf_row, %l = %zero_row, %o = %no_output)
         -> (tensor<${query_tile}xf32>, tensor<${query_tile}xf32>, tensor<${query_tile}x${v_pad}xf32>) : i32 {
       %k_tile = tile.load %k rows(%r) {
         %index = arith.addi %key, %r : i32
-        %exists = arith.cmpi slt, %index, %past_key : i32
+        %exists = arith.cmpi slt, %index, %past_walk : i32
         %time = arith.addi %k_begin, %index : i32
         tile.at [%k_entry, %time, %kv_head] if %exists
       } columns(${qk_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${qk_pad}x${element}>
       %v_tile = tile.load %v rows(%r) {
         %index = arith.addi %key, %r : i32
-        %exists = arith.cmpi slt, %index, %past_key : i32
+        %exists = arith.cmpi slt, %index, %past_walk : i32
         %time = arith.addi %k_begin, %index : i32
         tile.at [%k_entry, %time, %kv_head] if %exists
       } columns(${v_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${v_pad}x${element}>
 
       // An edge tile holds a key that some row may not attend: a key newer than the newest key of the first row, a key
-      // that has left the window of the last row, or a row of the tile behind the last key. Scores are masked only in
-      // edge tiles. Only there may values hold bytes that must not reach a result.
+      // that has left the window of the last row, or, with an offset, a row of the tile behind the last key. Scores are
+      // masked only in edge tiles. Only there may values hold bytes that must not reach a result.
       %key_past_tile = arith.addi %key, %key_tile : i32
-      %has_future = arith.cmpi sgt, %key_past_tile, %first_past_real_key : i32
-      %last_first_key = arith.subi %last_past_key, %window : i32
-      %has_expired_key = arith.cmpi slt, %key, %last_first_key : i32
+      %last_key = arith.subi %key_past_tile, %one : i32
+      %has_future = arith.cmpi sgt, %last_key, %first_newest_of_walk : i32
+      %last_expired_key = arith.subi %last_newest_key, %window : i32
+      %has_expired_key = arith.cmpi sle, %key, %last_expired_key : i32
       %has_expired = arith.andi %windowed, %has_expired_key : i1
       %is_edge = arith.ori %has_future, %has_expired : i1
 
       %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${query_tile}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${query_tile}x${key_tile}xf32>
       %s = scf.if %is_edge -> (tensor<${query_tile}x${key_tile}xf32>) {
+        %one_tile = arith.constant dense<1> : tensor<${query_tile}xi32>
         //! part row_positions
-        // The first column of the tile behind those that a row may attend: no column behind the last key.
-        %past_walk = arith.subi %past_key, %key : i32
-        %past_walk_row = tile.splat %past_walk : tensor<${query_tile}xi32>
-        %key_row = tile.splat %key : tensor<${query_tile}xi32>
-        %past_seen = arith.subi %row_past_key, %key_row : tensor<${query_tile}xi32>
-        %past_column = arith.minsi %past_seen, %past_walk_row : tensor<${query_tile}xi32>
+        %newest_key = arith.subi %row_past_key, %one_tile : tensor<${query_tile}xi32>
         %column = tile.iota 1 : tensor<${query_tile}x${key_tile}xi32>
-        %past_wide = tile.broadcast %past_column : tensor<${query_tile}xi32> -> tensor<${query_tile}x${key_tile}xi32>
-        %is_past = arith.cmpi slt, %column, %past_wide : tensor<${query_tile}x${key_tile}xi32>
-        %allowed = scf.if %windowed -> (tensor<${query_tile}x${key_tile}xi1>) {
-          %window_row = tile.splat %window : tensor<${query_tile}xi32>
-          %first_column = arith.subi %past_seen, %window_row : tensor<${query_tile}xi32>
-          %first_wide = tile.broadcast %first_column : tensor<${query_tile}xi32> -> tensor<${query_tile}x${key_tile}xi32>
-          %is_recent = arith.cmpi sge, %column, %first_wide : tensor<${query_tile}x${key_tile}xi32>
-          %both = arith.andi %is_past, %is_recent : tensor<${query_tile}x${key_tile}xi1>
-          scf.yield %both : tensor<${query_tile}x${key_tile}xi1>
+        %key_of_tile = tile.splat %key : tensor<${query_tile}x${key_tile}xi32>
+        %key_index = arith.addi %key_of_tile, %column : tensor<${query_tile}x${key_tile}xi32>
+        %newest_key_wide = tile.broadcast %newest_key : tensor<${query_tile}xi32> -> tensor<${query_tile}x${key_tile}xi32>
+        %age = arith.subi %newest_key_wide, %key_index : tensor<${query_tile}x${key_tile}xi32>
+        %no_age = tile.splat %zero : tensor<${query_tile}x${key_tile}xi32>
+        %is_past = arith.cmpi sge, %age, %no_age : tensor<${query_tile}x${key_tile}xi32>
+        %is_past_and_real = scf.if %has_key_offset -> (tensor<${query_tile}x${key_tile}xi1>) {
+          %past_walk_tile = tile.splat %past_walk : tensor<${query_tile}x${key_tile}xi32>
+          %is_real = arith.cmpi slt, %key_index, %past_walk_tile : tensor<${query_tile}x${key_tile}xi32>
+          %is_past_and_real = arith.andi %is_past, %is_real : tensor<${query_tile}x${key_tile}xi1>
+          scf.yield %is_past_and_real : tensor<${query_tile}x${key_tile}xi1>
         } else {
           scf.yield %is_past : tensor<${query_tile}x${key_tile}xi1>
+        }
+        %allowed = scf.if %windowed -> (tensor<${query_tile}x${key_tile}xi1>) {
+          %window_tile = tile.splat %window : tensor<${query_tile}x${key_tile}xi32>
+          %is_recent = arith.cmpi slt, %age, %window_tile : tensor<${query_tile}x${key_tile}xi32>
+          %both = arith.andi %is_past_and_real, %is_recent : tensor<${query_tile}x${key_tile}xi1>
+          scf.yield %both : tensor<${query_tile}x${key_tile}xi1>
+        } else {
+          scf.yield %is_past_and_real : tensor<${query_tile}x${key_tile}xi1>
         }
         %minus_inf_tile = tile.splat %minus_inf : tensor<${query_tile}x${key_tile}xf32>
         %s_allowed = arith.select %allowed, %s_all, %minus_inf_tile : tensor<${query_tile}x${key_tile}xi1>, tensor<${query_tile}x${key_tile}xf32>
@@ -231,7 +257,7 @@ func.func @attention(
     %wants_reads = tile.present %reads : !tile.view<i32, 3>
     scf.if %wants_reads {
       //! part row_positions
-      %walk_past = tile.splat %past_key : tensor<${query_tile}xi32>
+      %walk_past = tile.splat %past_walk : tensor<${query_tile}xi32>
       %read_past = arith.minsi %row_past_key, %walk_past : tensor<${query_tile}xi32>
       %read_or_fewer = scf.if %windowed -> (tensor<${query_tile}xi32>) {
         %walk_first = tile.splat %first_key : tensor<${query_tile}xi32>

@@ -3,9 +3,9 @@
 // Let L be the tokens in the cache, m the new tokens, and N_c(t) the number of compressed blocks of t tokens. The
 // program writes two rows of the table (sequences.mlir has the fields). Row `sequence` serves the operators that
 // attend:
-//   q_begin, m, 0, L + m, 0, N_c(L + m), entry of the keys, entry of the queries, 0
+//   q_begin, m, 0, L + m, 0, N_c(L + m), entry of the keys, entry of the queries
 // Row `batch + sequence` serves `compress`, which finds the tokens of the new blocks in a row of their own:
-//   0, 0, k_begin, tokens, N_c(L), N_c(L + m) - N_c(L), 0, entry of the blocks, 0
+//   0, 0, k_begin, tokens, N_c(L), N_c(L + m) - N_c(L), 0, entry of the blocks
 // At last it writes the new length of the sequence, L + m. If a sequence breaks a rule, the program reports it, writes
 // zero rows and keeps the length, so no other kernel touches the sequence. Lengths and tables are device data and may
 // be anything, so no number is used in arithmetic before it was checked.
@@ -17,6 +17,12 @@
 //! let     paged = page_size > 0
 //! let     lead = cmp_block - 1
 //! let     overlap = cmp_block - cmp_stride
+// The fields of the row for `compress` follow the fields of the row for attention in one tile.
+//! let     staged_k_begin = sequence_fields + sequence_k_begin
+//! let     staged_k_length = sequence_fields + sequence_k_length
+//! let     staged_c_begin = sequence_fields + sequence_c_begin
+//! let     staged_c_length = sequence_fields + sequence_c_length
+//! let     staged_q_entry = sequence_fields + sequence_q_entry
 //! grid    batch, 1, 1
 //! threads 32
 
@@ -132,26 +138,32 @@ func.func @cache_sequences(
   %staged_begin = arith.addi %new_begin, %leads : i32
   %q_entry = arith.select %is_packed, %zero, %sequence : i32
 
-  // The two rows.
-  %field = tile.iota 0 : tensor<16xi32>
+  // Both rows are written at once. The tile holds the fields of the row for attention and then the fields of the row for
+  // `compress`.
+  %element = tile.iota 0 : tensor<16xi32>
   %none = tile.splat %zero : tensor<16xi32>
-  %malformed_tile = tile.splat %malformed : tensor<16xi1>
-  %field_q_begin = arith.constant dense<${sequence_q_begin}> : tensor<16xi32>
-  %is_q_begin = arith.cmpi eq, %field, %field_q_begin : tensor<16xi32>
-  %field_q_length = arith.constant dense<${sequence_q_length}> : tensor<16xi32>
-  %is_q_length = arith.cmpi eq, %field, %field_q_length : tensor<16xi32>
-  %field_k_begin = arith.constant dense<${sequence_k_begin}> : tensor<16xi32>
-  %is_k_begin = arith.cmpi eq, %field, %field_k_begin : tensor<16xi32>
-  %field_k_length = arith.constant dense<${sequence_k_length}> : tensor<16xi32>
-  %is_k_length = arith.cmpi eq, %field, %field_k_length : tensor<16xi32>
-  %field_c_begin = arith.constant dense<${sequence_c_begin}> : tensor<16xi32>
-  %is_c_begin = arith.cmpi eq, %field, %field_c_begin : tensor<16xi32>
-  %field_c_length = arith.constant dense<${sequence_c_length}> : tensor<16xi32>
-  %is_c_length = arith.cmpi eq, %field, %field_c_length : tensor<16xi32>
-  %field_k_entry = arith.constant dense<${sequence_k_entry}> : tensor<16xi32>
-  %is_k_entry = arith.cmpi eq, %field, %field_k_entry : tensor<16xi32>
-  %field_q_entry = arith.constant dense<${sequence_q_entry}> : tensor<16xi32>
-  %is_q_entry = arith.cmpi eq, %field, %field_q_entry : tensor<16xi32>
+  %at_q_begin = arith.constant dense<${sequence_q_begin}> : tensor<16xi32>
+  %at_q_length = arith.constant dense<${sequence_q_length}> : tensor<16xi32>
+  %at_k_length = arith.constant dense<${sequence_k_length}> : tensor<16xi32>
+  %at_c_length = arith.constant dense<${sequence_c_length}> : tensor<16xi32>
+  %at_k_entry = arith.constant dense<${sequence_k_entry}> : tensor<16xi32>
+  %at_q_entry = arith.constant dense<${sequence_q_entry}> : tensor<16xi32>
+  %at_staged_k_begin = arith.constant dense<${staged_k_begin}> : tensor<16xi32>
+  %at_staged_k_length = arith.constant dense<${staged_k_length}> : tensor<16xi32>
+  %at_staged_c_begin = arith.constant dense<${staged_c_begin}> : tensor<16xi32>
+  %at_staged_c_length = arith.constant dense<${staged_c_length}> : tensor<16xi32>
+  %at_staged_q_entry = arith.constant dense<${staged_q_entry}> : tensor<16xi32>
+  %is_q_begin = arith.cmpi eq, %element, %at_q_begin : tensor<16xi32>
+  %is_q_length = arith.cmpi eq, %element, %at_q_length : tensor<16xi32>
+  %is_k_length = arith.cmpi eq, %element, %at_k_length : tensor<16xi32>
+  %is_c_length = arith.cmpi eq, %element, %at_c_length : tensor<16xi32>
+  %is_k_entry = arith.cmpi eq, %element, %at_k_entry : tensor<16xi32>
+  %is_q_entry = arith.cmpi eq, %element, %at_q_entry : tensor<16xi32>
+  %is_staged_k_begin = arith.cmpi eq, %element, %at_staged_k_begin : tensor<16xi32>
+  %is_staged_k_length = arith.cmpi eq, %element, %at_staged_k_length : tensor<16xi32>
+  %is_staged_c_begin = arith.cmpi eq, %element, %at_staged_c_begin : tensor<16xi32>
+  %is_staged_c_length = arith.cmpi eq, %element, %at_staged_c_length : tensor<16xi32>
+  %is_staged_q_entry = arith.cmpi eq, %element, %at_staged_q_entry : tensor<16xi32>
   %q_begin_tile = tile.splat %q_begin : tensor<16xi32>
   %queries_tile = tile.splat %queries_fit : tensor<16xi32>
   %tokens_tile = tile.splat %tokens : tensor<16xi32>
@@ -162,29 +174,27 @@ func.func @cache_sequences(
   %staged_tile = tile.splat %staged : tensor<16xi32>
   %blocks_before_tile = tile.splat %blocks_before : tensor<16xi32>
   %new_blocks_tile = tile.splat %new_blocks : tensor<16xi32>
-  %attending_q_begin = arith.select %is_q_begin, %q_begin_tile, %none : tensor<16xi1>, tensor<16xi32>
-  %attending_q_length = arith.select %is_q_length, %queries_tile, %attending_q_begin : tensor<16xi1>, tensor<16xi32>
-  %attending_k_length = arith.select %is_k_length, %tokens_tile, %attending_q_length : tensor<16xi1>, tensor<16xi32>
-  %attending_c_length = arith.select %is_c_length, %blocks_after_tile, %attending_k_length : tensor<16xi1>, tensor<16xi32>
-  %attending_k_entry = arith.select %is_k_entry, %sequence_tile, %attending_c_length : tensor<16xi1>, tensor<16xi32>
-  %attending_q_entry = arith.select %is_q_entry, %q_entry_tile, %attending_k_entry : tensor<16xi1>, tensor<16xi32>
-  %attending = arith.select %malformed_tile, %none, %attending_q_entry : tensor<16xi1>, tensor<16xi32>
-  tile.store %attending, %sequences rows(%r) {
-    %past_fields = arith.constant ${sequence_fields} : i32
-    %exists = arith.cmpi slt, %r, %past_fields : i32
-    tile.at [%sequence, %r] if %exists
-  } : tensor<16xi32>, !tile.view<i32, 2>
-  %compressing_k_begin = arith.select %is_k_begin, %staged_begin_tile, %none : tensor<16xi1>, tensor<16xi32>
-  %compressing_k_length = arith.select %is_k_length, %staged_tile, %compressing_k_begin : tensor<16xi1>, tensor<16xi32>
-  %compressing_c_begin = arith.select %is_c_begin, %blocks_before_tile, %compressing_k_length : tensor<16xi1>, tensor<16xi32>
-  %compressing_c_length = arith.select %is_c_length, %new_blocks_tile, %compressing_c_begin : tensor<16xi1>, tensor<16xi32>
-  %compressing_q_entry = arith.select %is_q_entry, %sequence_tile, %compressing_c_length : tensor<16xi1>, tensor<16xi32>
-  %compressing = arith.select %malformed_tile, %none, %compressing_q_entry : tensor<16xi1>, tensor<16xi32>
-  %compressing_row = arith.addi %batch, %sequence : i32
-  tile.store %compressing, %sequences rows(%r) {
-    %past_fields = arith.constant ${sequence_fields} : i32
-    %exists = arith.cmpi slt, %r, %past_fields : i32
-    tile.at [%compressing_row, %r] if %exists
+  %with_q_begin = arith.select %is_q_begin, %q_begin_tile, %none : tensor<16xi1>, tensor<16xi32>
+  %with_q_length = arith.select %is_q_length, %queries_tile, %with_q_begin : tensor<16xi1>, tensor<16xi32>
+  %with_k_length = arith.select %is_k_length, %tokens_tile, %with_q_length : tensor<16xi1>, tensor<16xi32>
+  %with_c_length = arith.select %is_c_length, %blocks_after_tile, %with_k_length : tensor<16xi1>, tensor<16xi32>
+  %with_k_entry = arith.select %is_k_entry, %sequence_tile, %with_c_length : tensor<16xi1>, tensor<16xi32>
+  %with_q_entry = arith.select %is_q_entry, %q_entry_tile, %with_k_entry : tensor<16xi1>, tensor<16xi32>
+  %with_staged_k_begin = arith.select %is_staged_k_begin, %staged_begin_tile, %with_q_entry : tensor<16xi1>, tensor<16xi32>
+  %with_staged_k_length = arith.select %is_staged_k_length, %staged_tile, %with_staged_k_begin : tensor<16xi1>, tensor<16xi32>
+  %with_staged_c_begin = arith.select %is_staged_c_begin, %blocks_before_tile, %with_staged_k_length : tensor<16xi1>, tensor<16xi32>
+  %with_staged_c_length = arith.select %is_staged_c_length, %new_blocks_tile, %with_staged_c_begin : tensor<16xi1>, tensor<16xi32>
+  %with_staged_q_entry = arith.select %is_staged_q_entry, %sequence_tile, %with_staged_c_length : tensor<16xi1>, tensor<16xi32>
+  %malformed_tile = tile.splat %malformed : tensor<16xi1>
+  %fields = arith.select %malformed_tile, %none, %with_staged_q_entry : tensor<16xi1>, tensor<16xi32>
+  tile.store %fields, %sequences rows(%r) {
+    %fields_of_row = arith.constant ${sequence_fields} : i32
+    %row_of_pair = arith.divsi %r, %fields_of_row : i32
+    %field = arith.remsi %r, %fields_of_row : i32
+    %rows_before = arith.muli %row_of_pair, %batch : i32
+    %row = arith.addi %rows_before, %sequence : i32
+    %exists = arith.cmpi sge, %r, %zero : i32
+    tile.at [%row, %field] if %exists
   } : tensor<16xi32>, !tile.view<i32, 2>
 
   %grows = arith.cmpi eq, %code, %zero : i32

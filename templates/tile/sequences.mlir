@@ -1,14 +1,14 @@
 // The operator `sequences`: writes the table that says where each sequence of a packed batch lies, and checks the
 // lengths. It runs once before the kernels that read the table. One program checks one sequence and writes its row of
 // the table:
-//   q_begin, q_length, k_begin, k_length, c_begin, c_length, 0, 0, k_offset
+//   q_begin, q_length, k_begin, k_length, c_begin, c_length, the position of the first key, 0
 // c counts compressed blocks. If a sequence breaks a rule, the program reports it and writes a row of zeros, so the
 // other kernels find no query and no key in it. The lengths are device data and may be anything, so no number is used
 // in arithmetic before it was checked.
 //
 //! template sequences
 //! operator sequences
-//! fixed   dtype, cmp_block, cmp_stride
+//! fixed   dtype, cmp_block, cmp_stride, key_offset
 //! let     overlap = cmp_block - cmp_stride
 // If cmp_block is 1, every token is a block. Blocks then lie where the tokens lie, and no sum over earlier sequences is
 // needed. Plans that compress nothing ask for it.
@@ -17,12 +17,14 @@
 //! threads 32
 
 func.func @sequences(
-    %cu_seqlens_q: !tile.view<i32, 1>, %cu_seqlens_k: !tile.view<i32, 1>, %k_offset: !tile.view<i32, 1>,
+    %cu_seqlens_q: !tile.view<i32, 1>, %cu_seqlens_k: !tile.view<i32, 1>,
     %total_q: i32, %total_k: i32, %total_c: i32, %max_seqlen_q: i32, %max_seqlen_k: i32,
-    %sequences: !tile.view<i32, 2>, %status: !tile.view<i32, 1>) attributes {tile.warps = 1 : i32} {
+    %sequences: !tile.view<i32, 2>, %status: !tile.view<i32, 1>,
+    %k_offset: !tile.view<i32, 1> {tile.if_used}) attributes {tile.warps = 1 : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %blocks_are_tokens = arith.constant ${blocks_are_tokens} : i1
+  %has_key_offset = arith.constant ${key_offset} : i1
   %overlap = arith.constant ${overlap} : i32
   %key_stride = arith.constant ${cmp_stride} : i32
   %bad_cu_seqlens_q = arith.constant ${status_bad_cu_seqlens_q} : i32
@@ -38,7 +40,7 @@ func.func @sequences(
   // matters. The last iteration leaves the values of this sequence.
   %first_sequence = arith.select %blocks_are_tokens, %batch, %zero : i32
   %past_sequence = arith.addi %batch, %one : i32
-  %lengths_code, %q_begin, %q_length, %k_begin, %k_length, %c_begin, %c_length, %blocks_in_all = scf.for %sequence = %first_sequence to %past_sequence step %one
+  %code, %q_begin, %q_length, %k_begin, %k_length, %c_begin, %c_length, %blocks_in_all = scf.for %sequence = %first_sequence to %past_sequence step %one
       iter_args(%rule_before = %zero, %q_before = %zero, %queries_before = %zero, %k_before = %zero, %keys_before = %zero,
                 %c_before = %zero, %own_before = %zero, %blocks = %zero)
       -> (i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
@@ -107,13 +109,18 @@ func.func @sequences(
   }
 
   // Where the first key lies. Plans that compress nothing have a `key_stride` of 1, of which each offset is a multiple.
-  //! part read_k_offset
-  %offset_code = arith.select %is_bad_offset, %bad_k_offset, %zero : i32
-  %lengths_break_rule = arith.cmpi ne, %lengths_code, %zero : i32
-  %code = arith.select %lengths_break_rule, %lengths_code, %offset_code : i32
+  %first_broken, %offset = scf.if %has_key_offset -> (i32, i32) {
+    //! part read_k_offset
+    %offset_code = arith.select %is_bad_offset, %bad_k_offset, %zero : i32
+    %lengths_break_rule = arith.cmpi ne, %code, %zero : i32
+    %first_broken = arith.select %lengths_break_rule, %code, %offset_code : i32
+    scf.yield %first_broken, %offset : i32, i32
+  } else {
+    scf.yield %code, %zero : i32, i32
+  }
 
-  %malformed = arith.cmpi ne, %code, %zero : i32
-  tile.report %malformed, %code, %batch to %status : !tile.view<i32, 1>
+  %malformed = arith.cmpi ne, %first_broken, %zero : i32
+  tile.report %malformed, %first_broken, %batch to %status : !tile.view<i32, 1>
 
   %field = tile.iota 0 : tensor<16xi32>
   %field_q_begin = arith.constant dense<${sequence_q_begin}> : tensor<16xi32>
@@ -122,14 +129,12 @@ func.func @sequences(
   %field_k_length = arith.constant dense<${sequence_k_length}> : tensor<16xi32>
   %field_c_begin = arith.constant dense<${sequence_c_begin}> : tensor<16xi32>
   %field_c_length = arith.constant dense<${sequence_c_length}> : tensor<16xi32>
-  %field_k_offset = arith.constant dense<${sequence_k_offset}> : tensor<16xi32>
   %is_q_begin = arith.cmpi eq, %field, %field_q_begin : tensor<16xi32>
   %is_q_length = arith.cmpi eq, %field, %field_q_length : tensor<16xi32>
   %is_k_begin = arith.cmpi eq, %field, %field_k_begin : tensor<16xi32>
   %is_k_length = arith.cmpi eq, %field, %field_k_length : tensor<16xi32>
   %is_c_begin = arith.cmpi eq, %field, %field_c_begin : tensor<16xi32>
   %is_c_length = arith.cmpi eq, %field, %field_c_length : tensor<16xi32>
-  %is_k_offset = arith.cmpi eq, %field, %field_k_offset : tensor<16xi32>
   %none = tile.splat %zero : tensor<16xi32>
   %q_begin_tile = tile.splat %q_begin : tensor<16xi32>
   %q_length_tile = tile.splat %q_length : tensor<16xi32>
@@ -137,9 +142,17 @@ func.func @sequences(
   %k_length_tile = tile.splat %k_length : tensor<16xi32>
   %c_begin_tile = tile.splat %c_begin : tensor<16xi32>
   %c_length_tile = tile.splat %c_length : tensor<16xi32>
-  %offset_tile = tile.splat %offset : tensor<16xi32>
-  %from_k_offset = arith.select %is_k_offset, %offset_tile, %none : tensor<16xi1>, tensor<16xi32>
-  %from_c_length = arith.select %is_c_length, %c_length_tile, %from_k_offset : tensor<16xi1>, tensor<16xi32>
+  // With offsets of keys every entry is 0, and the field k_entry holds the offset.
+  %rest = scf.if %has_key_offset -> (tensor<16xi32>) {
+    %field_offset = arith.constant dense<${sequence_k_entry}> : tensor<16xi32>
+    %is_offset = arith.cmpi eq, %field, %field_offset : tensor<16xi32>
+    %offset_tile = tile.splat %offset : tensor<16xi32>
+    %from_offset = arith.select %is_offset, %offset_tile, %none : tensor<16xi1>, tensor<16xi32>
+    scf.yield %from_offset : tensor<16xi32>
+  } else {
+    scf.yield %none : tensor<16xi32>
+  }
+  %from_c_length = arith.select %is_c_length, %c_length_tile, %rest : tensor<16xi1>, tensor<16xi32>
   %from_c_begin = arith.select %is_c_begin, %c_begin_tile, %from_c_length : tensor<16xi1>, tensor<16xi32>
   %from_k_length = arith.select %is_k_length, %k_length_tile, %from_c_begin : tensor<16xi1>, tensor<16xi32>
   %from_k_begin = arith.select %is_k_begin, %k_begin_tile, %from_k_length : tensor<16xi1>, tensor<16xi32>

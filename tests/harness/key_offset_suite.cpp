@@ -29,6 +29,11 @@ protected:
     }
   }
 
+  static Spec withOffsets(Spec spec) {
+    spec.keyOffset = true;
+    return spec;
+  }
+
   // The names that the operands of the operator have in drawn inputs.
   static T nameOf(const OperatorInputs &inputs, View view) {
     const Operand &operand = *definitionOf(inputs.spec.op).operandOf(view);
@@ -102,7 +107,7 @@ TEST_P(KeyOffsets, EqualShardsOfADenseBatchMergeToTheWhole) {
       spec.window = 90;
       const int64_t tokens = shards * kTokens;
       const OperatorInputs whole = tools::drawInputs(spec, {{tokens}, {tokens}}, freshSeed());
-      const tools::PlanHandle made = plan(spec, {1, kTokens, kTokens, kTokens});
+      const tools::PlanHandle made = plan(withOffsets(spec), {1, kTokens, kTokens, kTokens});
       NamedTensors merged = emptyOutputs(whole);
       for (int64_t r = 0; r < shards; ++r) {
         std::vector<NamedTensors> parts;
@@ -129,7 +134,7 @@ TEST_P(KeyOffsets, UnevenShardsOfAPackedBatchMergeToTheWhole) {
       spec.layout = Layout::kPacked;
       const bool compressed = definitionOf(op).keys == MetKeys::kBlocks;
       const OperatorInputs whole = tools::drawInputs(spec, {{kTokens}, {kTokens}}, freshSeed());
-      const tools::PlanHandle made = plan(spec, {1, kQueries, kQueries, kTokens});
+      const tools::PlanHandle made = plan(withOffsets(spec), {1, kQueries, kQueries, kTokens});
       NamedTensors merged = emptyOutputs(whole);
       for (int64_t first = 0; first < kTokens; first += kQueries) {
         std::vector<NamedTensors> parts;
@@ -157,7 +162,7 @@ TEST_P(KeyOffsets, NothingBehindAShardIsSeen) {
       spec.window = 1000;
       OperatorInputs inputs = tools::drawInputs(spec, {{77, 77}, {77, 77}}, freshSeed());
       bindKeyOffsets(inputs, {-256, 0});
-      const tools::PlanHandle made = plan(spec, inputs.maxima);
+      const tools::PlanHandle made = plan(inputs.spec, inputs.maxima);
       const NamedTensors clean = run(made, inputs);
       checkOutputs(inputs, clean);
       const std::vector<reference::Sequence> sequences = tools::sequencesOf(inputs);
@@ -186,10 +191,9 @@ TEST_P(KeyOffsets, AnOffsetOfZeroChangesNoBit) {
       Spec spec = smallSpec(op, dtype());
       spec.layout = layout;
       OperatorInputs inputs = tools::drawInputs(spec, {{90, 90}, {90, 90}}, freshSeed());
-      const tools::PlanHandle made = plan(spec, inputs.maxima);
-      const NamedTensors before = run(made, inputs);
+      const NamedTensors before = run(plan(spec, inputs.maxima), inputs);
       bindKeyOffsets(inputs, {0, 0});
-      const NamedTensors after = run(made, inputs);
+      const NamedTensors after = run(plan(inputs.spec, inputs.maxima), inputs);
       for (const auto &[name, tensor] : before)
         EXPECT_EQ(after.at(name).bytes, tensor.bytes) << operatorName(op) << " " << tensorName(name);
     }
@@ -203,8 +207,29 @@ TEST_P(KeyOffsets, OffsetsMayHaveAStride) {
     spec.layout = layout;
     OperatorInputs inputs = tools::drawInputs(spec, {{50, 50, 50}, {60, 60, 60}}, freshSeed());
     bindKeyOffsets(inputs, {-7, 20, 3});
-    checkOutputs(inputs, run(plan(spec, inputs.maxima), inputs, {.base = 3, .gap = 2}));
+    checkOutputs(inputs, run(plan(inputs.spec, inputs.maxima), inputs, {.base = 3, .gap = 2}));
   }
+}
+
+// Whether calls bind offsets is a fact of the plan, because its kernels are compiled for it.
+TEST_P(KeyOffsets, ThePlanSaysWhetherCallsBindThem) {
+  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp})
+    for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+      SCOPED_TRACE(std::string(operatorName(op)) + " " + std::string(layoutName(layout)));
+      Spec spec = smallSpec(op, dtype());
+      spec.layout = layout;
+      const OperatorInputs without = tools::drawInputs(spec, {{40}, {40}}, freshSeed());
+      OperatorInputs with = without;
+      bindKeyOffsets(with, {0});
+      const Status refused = tryRun(plan(spec, without.maxima), with).status();
+      EXPECT_EQ(refused.code(), ErrorCode::kInvalidArgument) << refused.toString();
+      EXPECT_EQ(refused.error().field, "k_offset");
+      EXPECT_NE(refused.error().rule.find("key_offset = 1"), std::string::npos) << refused.error().rule;
+      const Status missed = tryRun(plan(with.spec, without.maxima), without).status();
+      EXPECT_EQ(missed.code(), ErrorCode::kInvalidArgument) << missed.toString();
+      EXPECT_EQ(missed.error().field, "k_offset");
+      EXPECT_NE(missed.error().rule.find("key_offset is 1"), std::string::npos) << missed.error().rule;
+    }
 }
 
 TEST_P(KeyOffsets, OtherOperatorsRefuseThem) {

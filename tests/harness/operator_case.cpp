@@ -85,6 +85,7 @@ void bindKeyOffsets(tools::OperatorInputs &inputs, const std::vector<int32_t> &o
   tools::HostTensor tensor = tools::HostTensor::make(DType::kI32, {static_cast<int64_t>(offsets.size())});
   std::memcpy(tensor.bytes.data(), offsets.data(), tensor.bytes.size());
   inputs.tensors[TensorName::kKOffset] = std::move(tensor);
+  inputs.spec.keyOffset = true;
 }
 
 std::vector<OperatorCase> operatorTable() {
@@ -108,9 +109,11 @@ std::vector<OperatorCase> operatorTable() {
       const std::string name = std::string(operatorName(op)) + "_" + std::string(dtypeName(dtype));
       Spec spec = smallSpec(op, dtype);
       add(name + "_dense_offsets", spec, {{130, 130, 130, 130}, {130, 130, 130, 130}});
+      table.back().spec.keyOffset = true;
       table.back().keyOffsets = {-64, 72, 2000, -(1 << 30)};
       spec.layout = Layout::kPacked;
       add(name + "_packed_offsets", spec, {{90, 0, 7, 33, 50, 61}, {150, 0, 7, 129, 50, 61}});
+      table.back().spec.keyOffset = true;
       table.back().keyOffsets = {-152, 8, -8, 104, 1 << 30, 24};
     }
   // Geometry, on the whole forward.
@@ -273,11 +276,13 @@ OperatorCase drawOperatorCase(const Geometry &geometry, Operator op, std::mt1993
     // Shorter until the reference can afford it.
     longest = std::max<int64_t>(1, longest * 3 / 4);
   } while (workOf(spec, drawn.lengths) > limits.maxWork);
-  if (definitionOf(op).operandOf(TensorName::kKOffset) && random() % 3 == 0)
+  if (definitionOf(op).operandOf(TensorName::kKOffset) && random() % 3 == 0) {
+    drawn.spec.keyOffset = true;
     for (const int64_t keys : drawn.lengths.k) {
       const int64_t step = definitionOf(op).keys == MetKeys::kBlocks ? spec.cmpStride : 1;
       drawn.keyOffsets.push_back(static_cast<int32_t>(between(random, -2 * keys, 2 * keys) / step * step));
     }
+  }
   return drawn;
 }
 

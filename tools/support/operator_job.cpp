@@ -191,12 +191,14 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
     const TensorName name = operand.name;
     const TensorRule &rule = tensorRule(name);
     // Without a log-sum-exp of its own select finds the right one, and without cosines a rotation computes its angles;
-    // drawn ones would mean nothing. Without offsets all keys begin at position 0.
+    // drawn ones would mean nothing. Drawn keys begin at position 0.
     if (!takes(spec, name) || operand.isWritten() || name == TensorName::kLse || name == TensorName::kQCmp ||
-        rule.lead == Lead::kPositions || rule.lead == Lead::kSequences)
+        rule.lead == Lead::kPositions)
       continue;
     std::vector<int64_t> shape = shapeOf(spec, name, inputs.extents);
-    if (name == TensorName::kBlockList) {
+    if (name == TensorName::kKOffset) {
+      inputs.tensors[name] = HostTensor::make(DType::kI32, std::move(shape));
+    } else if (name == TensorName::kBlockList) {
       inputs.tensors[name] = drawLists(spec, lengths, inputs.extents, random);
     } else if (name == TensorName::kGates && spec.gate == Gate::kValue) {
       inputs.tensors[name] = drawTensor(spec.dtype, std::move(shape), [&] { return uniform(random); });

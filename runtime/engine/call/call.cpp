@@ -1,6 +1,5 @@
 #include "runtime/engine/call/call.h"
 
-#include "runtime/base/sequence_fields.h"
 #include "runtime/base/signature.h"
 #include "runtime/engine/call/bound_tensors.h"
 #include "runtime/engine/call/cache_call.h"
@@ -78,7 +77,10 @@ private:
       known.add(operand.name);
       known.add(operand.otherwise);
       if (!operand.isOptional() && !boundName(operand))
-        return BoundTensors::broken(operand.otherwise, "", "absent", "must be bound");
+        return BoundTensors::broken(operand.otherwise, "", "absent",
+                                    operand.name == TensorName::kKOffset
+                                        ? "must be bound, because the spec's key_offset is 1"
+                                        : "must be bound");
     }
     // An angle has both.
     const bool hasCos = tensors.find(TensorName::kCos) != nullptr;
@@ -103,6 +105,9 @@ private:
       cache.addNames(known);
       NSA_RETURN_IF_ERROR(cache.checkPresence());
     }
+    const bool mayOffset = (fieldsOf(spec.op) & kKeyOffsetField) != 0;
+    if (mayOffset && !spec.keyOffset && tensors.find(TensorName::kKOffset))
+      return BoundTensors::broken(TensorName::kKOffset, "", "bound", "needs a plan whose spec has key_offset = 1");
     if (const std::optional<TensorName> unknown = tensors.names().firstNotIn(known))
       return BoundTensors::broken(*unknown, "", "bound",
                                   "is no tensor of operator " + std::string(operatorName(spec.op)) + " with this spec");
@@ -165,7 +170,8 @@ private:
       return Status::ok();
     }
     if (countsNoTime) {
-      NSA_RETURN_IF_ERROR(rule.lead == Lead::kPositions ? checkPositions(name) : checkOffsets(name));
+      NSA_RETURN_IF_ERROR(rule.lead == Lead::kPositions ? checkPositions(name)
+                                                        : tensors.checkExtent(name, 0, call.sizes.batch, "batch"));
       call.set(operand.name, t, coordinateStrides(name, rule, leading, viewRule(operand.view).rank));
       return Status::ok();
     }
@@ -188,16 +194,6 @@ private:
       return Status::ok();
     return BoundTensors::broken(name, ".shape", BoundTensors::shapeText(tensors[name]),
                                 "dimension 0 must be at least the plan's max_seqlen_k = " +
-                                    std::to_string(maxima.seqlenK));
-  }
-
-  // No position of a query, counted from the first key, leaves 32 bits.
-  Status checkOffsets(TensorName name) const {
-    NSA_RETURN_IF_ERROR(tensors.checkExtent(name, 0, call.sizes.batch, "batch"));
-    if (maxima.seqlenK <= kMostOffsetKeys)
-      return Status::ok();
-    return BoundTensors::broken(name, "", "bound",
-                                "needs a plan whose max_seqlen_k is at most 2^30 - 128, and not " +
                                     std::to_string(maxima.seqlenK));
   }
 

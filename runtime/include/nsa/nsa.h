@@ -155,7 +155,8 @@ typedef struct nsa_spec {
   int32_t rotary_dims;           /* rotate: the first elements of a head, which turn; even, at most qk_dim; 0: qk_dim */
   float rotary_base;             /* rotate: pair j turns by position * rotary_base^(-2j / rotary_dims) radians. 10000 */
   nsa_rotary_style rotary_style; /* rotate: pair j is j and j + rotary_dims / 2 (half), or 2j and 2j + 1 */
-  int32_t reserved[20];
+  int32_t key_offset; /* dense, window, cmp: 1: each call binds K_OFFSET; 0: the keys of all sequences begin at 0. 0 */
+  int32_t reserved[19];
 } nsa_spec;
 
 /* Upper bounds for the sizes of a plan's calls. The grids and the workspace of a plan are large enough for calls of the
@@ -309,15 +310,15 @@ typedef struct nsa_tensor {
  *   OUT, O_*             [.., query_heads, v_dim]; of rotate and rotate_bwd as X: [.., kv_heads, qk_dim]
  *   COS, SIN             fp32 [at least max_seqlen_k, rotary_dims / 2], or absent: computed in fp64
  *   LSE*                 fp32 [.., query_heads]
- *   K_OFFSET             int32 [batch]: the position of each sequence's first key, from -2^30 to 2^30, or absent: 0.
- *                        For cmp a multiple of cmp_stride. Query i stands at position seqlen_k - seqlen_q + i.
- *   BLOCK_LIST           int32 [.., kv_heads, sel_count]: ascending numbers of the sequence's blocks; -1 fills the end
- *   GATES                [.., heads, 3] in the order cmp, sel, win
- *   READS                int32 [.., kv_heads]: how many tokens and compressed blocks the query's group attended
- *   K_COMP, V_COMP       [.., kv_heads, dim] with a row for each compressed block in the place of time
- * A sequence of T tokens has N_c(T) = T < cmp_block ? 0 : (T - cmp_block) / cmp_stride + 1 compressed blocks. In the
- * packed layout the blocks of the sequences follow each other without gaps, and the tensors may have more rows than
- * blocks. Only in the packed layout may a sequence of cmp, select, rotate and rotate_bwd have more tokens than queries.
+ *   K_OFFSET             int32 [batch]: the position of each sequence's first key, from -2^30 to 2^30; bound if and
+ *                        only if the spec has key_offset. For cmp a multiple of cmp_stride. Query i stands at position
+ * seqlen_k - seqlen_q + i. BLOCK_LIST           int32 [.., kv_heads, sel_count]: ascending numbers of the sequence's
+ * blocks; -1 fills the end GATES                [.., heads, 3] in the order cmp, sel, win READS                int32
+ * [.., kv_heads]: how many tokens and compressed blocks the query's group attended K_COMP, V_COMP       [.., kv_heads,
+ * dim] with a row for each compressed block in the place of time A sequence of T tokens has N_c(T) = T < cmp_block ? 0
+ * : (T - cmp_block) / cmp_stride + 1 compressed blocks. In the packed layout the blocks of the sequences follow each
+ * other without gaps, and the tensors may have more rows than blocks. Only in the packed layout may a sequence of cmp,
+ * select, rotate and rotate_bwd have more tokens than queries.
  *
  * The cache of decode. Each call of decode brings T_q = T >= 1 new tokens of each sequence: a prompt, a chunk of a
  * prompt or a single token. In the packed layout CU_SEQLENS_Q gives the number of new tokens for each sequence, which

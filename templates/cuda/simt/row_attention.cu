@@ -78,13 +78,15 @@ NSA_DEVICE float multiply(const Columns<Facts::kQkDim> &a, const Columns<Facts::
   return sum;
 }
 
-// Computes one row, which attends the keys [first_key, past_key), with the online softmax in base 2 over batches of keys
-// (Milakov and Gimelshein, arXiv 1805.02867).
+// Computes one row, with the online softmax in base 2 over batches of keys (Milakov and Gimelshein, arXiv 1805.02867).
 template <bool kTogether>
-NSA_DEVICE void attend(const Arguments &args, const SequencePlace &sequence, int32 kv_head, int32 row, int32 first_key,
-                       int32 past_key) {
+NSA_DEVICE void attend(const Arguments &args, const SequencePlace &sequence, int32 kv_head, int32 row) {
+  const int32 query = row / Facts::kGroup;
   const int32 head = kv_head * Facts::kGroup + row % Facts::kGroup;
-  const int32 time = sequence.first_time + row / Facts::kGroup;
+  const int32 time = sequence.first_time + query;
+  const int32 position = sequence.earlier + query;
+  const int32 past_key = past_real_key<Facts>(position, sequence.k_length);
+  const int32 first_key = Facts::kWindowed ? first_windowed_key<Facts>(position, args.window) : 0;
 
   const auto q = load_columns<Facts::kQkDim, kTogether>(args.q.data + args.q.at(sequence.q_entry, time, head).offset, true);
   Columns<Facts::kVDim> o = {};
@@ -160,11 +162,8 @@ row_attention(const __grid_constant__ Arguments args) {
   const int32 row = (row_blocks - 1 - block) * Facts::kRowsPerBlock + static_cast<int32>(threadIdx.x) / kWarpSize;
   if (block >= row_blocks || row >= rows)
     return;
-  const int32 position = sequence.earlier + row / Facts::kGroup;
-  const int32 past_key = past_real_key<Facts>(position, sequence.k_length);
-  const int32 first_key = Facts::kWindowed ? max(past_visible_key<Facts>(position) - args.window, 0) : 0;
   if (args.q.rows_aligned() && args.k.rows_aligned() && args.v.rows_aligned() && args.out.rows_aligned())
-    attend<true>(args, sequence, kv_head, row, first_key, past_key);
+    attend<true>(args, sequence, kv_head, row);
   else
-    attend<false>(args, sequence, kv_head, row, first_key, past_key);
+    attend<false>(args, sequence, kv_head, row);
 }

@@ -138,7 +138,7 @@ private:
   // computed for each edge tile instead of being kept in registers.
   NSA_DEVICE KeyRange keys_of(const WorkItem &item, int32 row) const {
     const int32 past = past_visible_key<Facts>(item.earlier + row / Facts::kGroup);
-    return {Facts::kWindowed ? past - args.window : 0, min(past, item.past_key)};
+    return {Facts::kWindowed ? past - args.window : 0, Facts::kKeyOffset ? min(past, item.past_key) : past};
   }
 
   // Starts the product of the queries with the tile of keys in the current stage of the ring of keys.

@@ -130,7 +130,9 @@ template <typename Shape> struct KeyTiles {
     const int32 last_row = min(item.first_row + Shape::kRows, item.rows) - 1;
     const int32 last_past = past_visible_key<Facts>(item.earlier + last_row / Facts::kGroup);
     common.first = Facts::kWindowed ? last_past - window : 0;
-    common.past = min(past_visible_key<Facts>(item.earlier + item.first_row / Facts::kGroup), item.past_key);
+    common.past = past_visible_key<Facts>(item.earlier + item.first_row / Facts::kGroup);
+    if constexpr (Facts::kKeyOffset)
+      common.past = min(common.past, item.past_key);
     // The differences common.first - first_key and common.past - first_key may be negative, and integer division rounds
     // a negative number towards 0. Rounding towards 0 does not change the result of is_edge(), because tiles are
     // numbered from 0. If first_plain is 0 or negative, the condition tile < first_plain holds for no tile. If

@@ -44,19 +44,22 @@ public:
     int32 index = round * workers + (round % 2 == 0 ? worker : workers - 1 - worker);
     ++round;
 
+    SequencePlace place;
     if constexpr (Facts::kPacked) {
       if (!find_sequence(index))
         return {};
-      const SequencePlace place = place_sequence<Facts>(args, batch);
-      return item_of(place, row_tiles(place.queries), index, rank);
+      place = place_sequence<Facts>(args, batch);
     } else {
-      const int32 head_tiles = row_tiles(queries_of(args, 0, args.seqlen_q));
-      const int32 tiles = head_tiles * args.kv_heads;
+      if constexpr (!Facts::kKeyOffset)
+        place = place_sequence<Facts>(args, 0);
+      const int32 tiles = tiles_of(place) * args.kv_heads;
       batch = tiles == 0 ? args.batch : index / tiles;
       if (batch >= args.batch)
         return {};
-      return item_of(place_sequence<Facts>(args, batch), head_tiles, index - batch * tiles, rank);
+      index -= batch * tiles;
+      place = place_sequence<Facts>(args, batch);
     }
+    return item_of(place, index, rank);
   }
 
 private:
@@ -95,13 +98,24 @@ private:
     return false;
   }
 
-  // Returns the work item with the number `index` within a sequence, which has `tiles` items for each key/value head.
-  // In the returned work item, first_row is the first row of block `rank` of the cluster.
-  NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 tiles, int32 index, int32 rank) const {
+  // Returns the number of work items for each key/value head of the sequence at `place`. A sequence of a dense launch
+  // has them also where its offset of keys is malformed.
+  NSA_DEVICE int32 tiles_of(const SequencePlace &place) const {
+    if constexpr (Facts::kKeyOffset && !Facts::kPacked)
+      return row_tiles(queries_of(args, 0, args.seqlen_q));
+    else
+      return row_tiles(place.queries);
+  }
+
+  // Returns the work item with the number `index` within a sequence. In the returned work item, first_row is the first
+  // row of block `rank` of the cluster.
+  NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index, int32 rank) const {
+    const int32 tiles = tiles_of(place);
     // `heads` is the number of key/value heads whose keys and values fit into L2 together. In sliding-window attention
     // each query attends few keys, so the keys and values in use fit into L2 for all heads.
     constexpr int32 kShareKeys = (40 << 20) / Facts::kKeyBytes;
-    const int32 keys = max(min(place.earlier + place.queries, place.k_length) / Facts::kKeyStride, 1);
+    const int32 past = place.earlier + place.queries;
+    const int32 keys = max((Facts::kKeyOffset ? min(past, place.k_length) : past) / Facts::kKeyStride, 1);
     const int32 fitting = Facts::kWindowed ? args.kv_heads : kShareKeys / keys;
     const int32 heads = max(min(fitting, args.kv_heads), 1);
     const int32 section = index / (tiles * heads);
@@ -122,8 +136,8 @@ private:
     item.first_row = cluster_row + rank * Facts::kRows;
     const int32 last_row = min(cluster_row + Facts::kCluster * Facts::kRows, item.rows) - 1;
     item.past_key = past_real_key<Facts>(place.earlier + last_row / Facts::kGroup, place.k_length);
-    const int32 first_past = past_visible_key<Facts>(place.earlier + cluster_row / Facts::kGroup);
-    item.first_key = Facts::kWindowed ? max(first_past - args.window, 0) : 0;
+    const int32 first_position = place.earlier + cluster_row / Facts::kGroup;
+    item.first_key = Facts::kWindowed ? first_windowed_key<Facts>(first_position, args.window) : 0;
     return item;
   }
 

@@ -1,4 +1,4 @@
-// The position of the query of each row, counted from the first key, and the first key behind those that it sees.
+// The position of the query of each row, and the first key behind those that it sees.
 %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>
 %first_row_tile = tile.splat %first_row : tensor<${query_tile}xi32>
 %group_tile = tile.splat %group : tensor<${query_tile}xi32>

@@ -158,14 +158,13 @@ TEST(Compile, CpuKernelHasACompleteManifest) {
   std::vector<std::string> names;
   for (const ManifestParam &param : manifest->params)
     names.push_back(param.name);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"q", "k", "v", "out", "lse", "reads", "sequences", "k_offset", "seqlen_q",
-                                      "seqlen_k", "query_begin", "query_end", "window", "scale_log2", "status"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"q", "k", "v", "out", "lse", "reads", "sequences", "seqlen_q", "seqlen_k",
+                                             "query_begin", "query_end", "window", "scale_log2"}));
   EXPECT_EQ(manifest->params[0].dtype, "fp16");
   EXPECT_EQ(manifest->params[0].rank, 3);
   EXPECT_EQ(manifest->params[4].dtype, "fp32");
   EXPECT_EQ(manifest->params[5].dtype, "int32");
-  EXPECT_EQ(manifest->params[13].kind, ManifestParam::Kind::kF32);
+  EXPECT_EQ(manifest->params[12].kind, ManifestParam::Kind::kF32);
   // The launcher knows lengths, heads and batch; everything else was bound.
   for (const Expression &axis : manifest->grid)
     for (const std::string &name : axis.names())

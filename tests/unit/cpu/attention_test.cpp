@@ -47,7 +47,7 @@ Spec specOf(const Case &c) {
   return spec;
 }
 
-TemplateKernel compile(const Case &c, bool packed, const std::string &features) {
+TemplateKernel compile(const Case &c, bool packed, const std::string &features, bool keyOffset = false) {
   std::map<std::string, std::string> fixed = {{"dtype", std::string(dtypeName(c.dtype))},
                                               {"group", std::to_string(c.group)},
                                               {"many_queries", "1"},
@@ -55,6 +55,8 @@ TemplateKernel compile(const Case &c, bool packed, const std::string &features) 
                                               {"page_size", "0"},
                                               {"qk_dim", std::to_string(c.qkDim)},
                                               {"v_dim", std::to_string(c.vDim)}};
+  if (keyOffset)
+    fixed.emplace("key_offset", "1");
   if (c.op == Operator::kCmp)
     fixed.insert({{"cmp_block", std::to_string(c.block)}, {"cmp_stride", std::to_string(c.stride)}});
   return {"tile/attention.mlir",
@@ -103,10 +105,11 @@ struct Problem {
       slots.view(tensor->memory.as<void>(), tensor->strides());
     slots.view(reads.memory.as<void>(), reads.strides());
     slots.view(table.empty() ? nullptr : table.data(), {kSequenceFields, 1});
-    slots.view(firstKey ? &*firstKey : nullptr, {1});
     const bool packed = !table.empty();
     slots.i32(packed ? -7 : int32_t(c.queries)).i32(packed ? -7 : int32_t(c.keys)).i32(begin).i32(end).i32(c.window);
-    slots.f32(float(reference::softmaxScale(specOf(c)) * 1.4426950408889634)).view(status, {1});
+    slots.f32(float(reference::softmaxScale(specOf(c)) * 1.4426950408889634));
+    if (firstKey) // only then the kernel has these arguments
+      slots.view(&*firstKey, {1}).view(status, {1});
     kernel.run(slots, {{"max_seqlen_q", q.time}, {"kv_heads", kKvHeads}, {"batch", packed ? table.size() : 1}});
   }
 
@@ -215,8 +218,8 @@ TEST_P(CpuAttention, KeysBeginWhereTheOffsetSays) {
   Problem problem(c, c.queries, c.op == Operator::kCmp ? specOf(c).compressedBlocks(c.keys) : c.keys, engine);
   reference::Attention attention = problem.reference();
   attention.sequences = reference::denseSequences(1, c.queries, c.keys);
-  const TemplateKernel kernel = compile(c, /*packed=*/false, features);
-  const TemplateKernel packedKernel = compile(c, /*packed=*/true, features);
+  const TemplateKernel kernel = compile(c, /*packed=*/false, features, /*keyOffset=*/true);
+  const TemplateKernel packedKernel = compile(c, /*packed=*/true, features, /*keyOffset=*/true);
   const int32_t step = c.op == Operator::kCmp ? c.stride : 1;
   const auto blocks = int32_t(specOf(c).compressedBlocks(c.keys));
   for (const int64_t tokens : {-c.keys, -c.keys / 2, int64_t(-step), int64_t(0), int64_t(step), c.keys / 2,
@@ -231,7 +234,7 @@ TEST_P(CpuAttention, KeysBeginWhereTheOffsetSays) {
     problem.expectRight(expected, written);
     problem.firstKey.reset();
     SequenceRecord record;
-    record.fields = {0, int32_t(c.queries), 0, int32_t(c.keys), 0, blocks, 0, 0, offset};
+    record.fields = {0, int32_t(c.queries), 0, int32_t(c.keys), 0, blocks, offset, 0};
     problem.run(packedKernel, {record});
     problem.expectRight(expected, written);
     EXPECT_EQ(problem.status[0], 0);
@@ -243,7 +246,7 @@ TEST_P(CpuAttention, AMalformedOffsetIsReported) {
   const auto &[features, c] = GetParam();
   std::mt19937 engine(freshSeed());
   Problem problem(c, c.queries, c.op == Operator::kCmp ? specOf(c).compressedBlocks(c.keys) : c.keys, engine);
-  const TemplateKernel kernel = compile(c, /*packed=*/false, features);
+  const TemplateKernel kernel = compile(c, /*packed=*/false, features, /*keyOffset=*/true);
   const bool splits = c.op == Operator::kCmp && c.stride > 1;
   constexpr int32_t kFar = 1 << 30;
   for (const int32_t offset : {kFar + 64, -kFar - 64, kAll, std::numeric_limits<int32_t>::min(), 1, -1}) {
@@ -292,7 +295,7 @@ TEST_P(CpuAttentionPacked, FollowsTheTable) {
   std::vector<SequenceRecord> table;
   for (const reference::Sequence &s : sequences)
     table.push_back({{int32_t(s.queryBegin), int32_t(s.queries), int32_t(s.keyBegin), int32_t(s.keys),
-                      int32_t(s.blockBegin), int32_t(spec.compressedBlocks(s.keys)), 0, 0, int32_t(s.keyOffset)}});
+                      int32_t(s.blockBegin), int32_t(spec.compressedBlocks(s.keys)), int32_t(s.keyOffset), 0}});
   table[kMalformed] = {};
 
   SequenceRecord &last = table.back();
@@ -302,7 +305,7 @@ TEST_P(CpuAttentionPacked, FollowsTheTable) {
   reference::Attention attention = problem.reference();
   attention.sequences = sequences;
   const reference::AttentionResult expected = reference::attend(attention);
-  const TemplateKernel kernel = compile(c, /*packed=*/true, features);
+  const TemplateKernel kernel = compile(c, /*packed=*/true, features, /*keyOffset=*/true);
   // The range counts rows of the packed tensor, whatever sequence they are of.
   for (const auto &[begin, end] : {std::pair<int32_t, int32_t>{0, kAll}, {7, 50}, {23, 24}, {39, 41}, {58, kAll}}) {
     problem.run(kernel, table, begin, end);

@@ -30,10 +30,8 @@ struct Table {
 
 class SequencesKernel {
 public:
-  SequencesKernel(int32_t block, int32_t stride, const std::string &features)
-      : kernel("tile/sequences.mlir", Operator::kSequences,
-               {{"dtype", "fp32"}, {"cmp_block", std::to_string(block)}, {"cmp_stride", std::to_string(stride)}}, {},
-               features) {}
+  SequencesKernel(int32_t block, int32_t stride, const std::string &features, bool keyOffset = false)
+      : kernel("tile/sequences.mlir", Operator::kSequences, fixedOf(block, stride, keyOffset), {}, features) {}
 
   Table run(const Offsets &offsets) const {
     const size_t batch = offsets.q.size() - 1;
@@ -48,10 +46,16 @@ public:
     for (size_t sequence = 0; sequence < batch; ++sequence) {
       int32_t status[2] = {0, -1};
       Slots slots;
-      slots.view(q.as<void>(), {1}).view(k.as<void>(), {1});
-      slots.view(offsets.firstKeys.empty() ? nullptr : firstKeys.as<void>(), {1});
-      slots.i32(offsets.totalQ).i32(offsets.totalK).i32(offsets.totalC).i32(offsets.maxQ).i32(offsets.maxK);
+      slots.view(q.as<void>(), {1})
+          .view(k.as<void>(), {1})
+          .i32(offsets.totalQ)
+          .i32(offsets.totalK)
+          .i32(offsets.totalC)
+          .i32(offsets.maxQ)
+          .i32(offsets.maxK);
       slots.view(rows.as<void>(), {kSequenceFields, 1}).view(status, {1});
+      if (!offsets.firstKeys.empty()) // only then the kernel has the argument
+        slots.view(firstKeys.as<void>(), {1});
       kernel.program().run(slots, int32_t(sequence));
       table.codes.push_back(status[0]);
       EXPECT_EQ(status[1], status[0] ? int32_t(sequence) : -1);
@@ -61,6 +65,14 @@ public:
   }
 
 private:
+  static TemplateKernel::Pairs fixedOf(int32_t block, int32_t stride, bool keyOffset) {
+    TemplateKernel::Pairs fixed = {
+        {"dtype", "fp32"}, {"cmp_block", std::to_string(block)}, {"cmp_stride", std::to_string(stride)}};
+    if (keyOffset)
+      fixed.emplace("key_offset", "1");
+    return fixed;
+  }
+
   TemplateKernel kernel;
 };
 
@@ -157,7 +169,7 @@ TEST_P(CpuSequences, OffsetsOfKeysAreTabulatedAndChecked) {
       {{kMost, kLeast, 2}, {11, 11, 0}, {11, 11, 0}},
   };
   for (const auto &[block, stride] : {std::pair{4, 2}, {1, 1}}) {
-    const SequencesKernel kernel(block, stride, GetParam());
+    const SequencesKernel kernel(block, stride, GetParam(), /*keyOffset=*/true);
     for (const Case &c : cases) {
       SCOPED_TRACE(testing::PrintToString(c.firstKeys) + " in blocks of " + std::to_string(block));
       const Offsets offsets = {{0, 10, 10, 30}, {0, 20, 25, 50}, 30, 50, kMost, 20, 30, c.firstKeys};
@@ -166,9 +178,10 @@ TEST_P(CpuSequences, OffsetsOfKeysAreTabulatedAndChecked) {
       for (size_t i = 0; i < 3; ++i) {
         const int32_t keys = offsets.k[i + 1] - offsets.k[i];
         const int64_t own = blocksOf(keys, block, stride);
-        Row expected = {
-            offsets.q[i],  offsets.q[i + 1] - offsets.q[i], offsets.k[i], keys, int32_t(blocks), int32_t(own), 0, 0,
-            c.firstKeys[i]};
+        Row expected = {offsets.q[i],    offsets.q[i + 1] - offsets.q[i],
+                        offsets.k[i],    keys,
+                        int32_t(blocks), int32_t(own),
+                        c.firstKeys[i],  0};
         const int32_t code = block == 1 ? c.codesOfTokens[i] : c.codes[i];
         EXPECT_EQ(table.codes[i], code) << "sequence " << i;
         EXPECT_EQ(table.rows[i], code ? Row{} : expected) << "sequence " << i;

@@ -65,15 +65,15 @@ TEST(Reduce, MaximumAndSumAlongTheColumns) {
   }
 }
 
-TEST(Report, CodeAndPlaceAreOfOneReport) {
-  alignas(8) int words[2] = {0, 0};
+TEST(Report, TheFirstReporterWins) {
+  int words[2] = {0, 0};
   View<int32, 1> status = {words, {1}, 0};
-  simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] { report(false, 1, 10, status); });
-  EXPECT_EQ(words[0], 0);
-  EXPECT_EQ(words[1], 0);
+  View<int32, 1> absent = {nullptr, {1}, 0};
   simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
+    report(false, 1, 10, status);
     report(true, 2, 20, status);
-    report(false, 3, 30, status);
+    report(true, 3, 30, status);
+    report(true, 4, 40, absent);
   });
   EXPECT_EQ(words[0], 2);
   EXPECT_EQ(words[1], 20);

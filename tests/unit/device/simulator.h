@@ -64,6 +64,12 @@ inline void __syncthreads() {
 }
 inline float __uint_as_float(uint32_t x) { return simulator::bits<float>(x); }
 inline uint32_t __float_as_uint(float x) { return simulator::bits<uint32_t>(x); }
+inline int atomicCAS(int *address, int expected, int desired) {
+  int old = *address;
+  if (old == expected)
+    *address = desired;
+  return old;
+}
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }

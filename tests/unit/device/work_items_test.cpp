@@ -21,7 +21,8 @@ struct Arguments {
   int32 seqlen_q = 0, seqlen_k = 0, query_begin = 0, query_end = 1 << 30, window = 0, kv_heads = 0, batch = 0;
 };
 
-template <int32 kBlocks, int32 kHeads, bool kIsPacked, bool kIsWindowed, bool kIsCompressed> struct Case {
+template <int32 kBlocks, int32 kHeads, bool kIsPacked, bool kIsWindowed, bool kIsCompressed, bool kHasOffset = true>
+struct Case {
   static constexpr int32 kRows = 192, kCluster = kBlocks, kGroup = kHeads, kKeyBytes = 1 << 20; // 40 keys share L2
   static constexpr bool kPacked = kIsPacked, kWindowed = kIsWindowed, kCompressed = kIsCompressed;
   static constexpr int32 kKeyStride = kIsCompressed ? 16 : 1, kSight = kIsCompressed ? 1 + 16 - 32 : 1;
@@ -32,7 +33,7 @@ template <int32 kBlocks, int32 kHeads, bool kIsPacked, bool kIsWindowed, bool kI
   static constexpr int32 kSequenceCBegin = static_cast<int32>(SequenceField::kCBegin);
   static constexpr int32 kSequenceKEntry = static_cast<int32>(SequenceField::kKEntry);
   static constexpr int32 kSequenceQEntry = static_cast<int32>(SequenceField::kQEntry);
-  static constexpr int32 kSequenceKOffset = static_cast<int32>(SequenceField::kKOffset);
+  static constexpr bool kKeyOffset = kHasOffset;
   static constexpr int32 kKOffsetLimit = kMostKOffset, kBadKOffset = 11;
 };
 
@@ -140,6 +141,9 @@ template <int32 kBlocks, int32 kHeads> void checkOrders() {
       checkOrder<Case<kBlocks, kHeads, false, true, false>>(lengths, kKvHeads, multiprocessors);
       checkOrder<Case<kBlocks, kHeads, false, false, true>>(lengths, kKvHeads, multiprocessors);
     }
+    checkOrder<Case<kBlocks, kHeads, false, false, false, false>>(same, kKvHeads, multiprocessors);
+    checkOrder<Case<kBlocks, kHeads, false, true, false, false>>(same, kKvHeads, multiprocessors);
+    checkOrder<Case<kBlocks, kHeads, false, false, true, false>>(same, kKvHeads, multiprocessors);
     std::vector<Lengths> uneven = {{1, 1}, {0, 0}, {0, 70}, {257, 300}, {64, 64}, {7, 900}};
     for (int32 i = 0; i < 40; ++i) // more sequences than a warp has lanes
       uneven.push_back({i % 5, i, 3 * (i % 9) - 11});
@@ -147,6 +151,10 @@ template <int32 kBlocks, int32 kHeads> void checkOrders() {
       each.queries = std::min(each.queries, each.keys);
     checkOrder<Case<kBlocks, kHeads, true, false, false>>(uneven, kKvHeads, multiprocessors);
     checkOrder<Case<kBlocks, kHeads, true, true, false>>(uneven, kKvHeads, multiprocessors);
+    for (Lengths &each : uneven)
+      each.first_key = 0;
+    checkOrder<Case<kBlocks, kHeads, true, false, false, false>>(uneven, kKvHeads, multiprocessors);
+    checkOrder<Case<kBlocks, kHeads, true, true, false, false>>(uneven, kKvHeads, multiprocessors);
   }
 }
 

@@ -261,10 +261,18 @@ TEST_F(CApi, RulesOfKeyOffsets) {
     Call call(layout);
     store(call, {.scratchBytes = 64}, countingCode());
     Engine engine(cache);
-    Plan plan(engine, call);
-    ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
     constexpr int32_t kFar = 1 << 30;
     static int32_t good[3] = {-kFar, kFar, 0}, low[2] = {0, -kFar - 1}, high[2] = {kFar + 1, 0};
+    Plan without(engine, call);
+    ASSERT_EQ(without.status, NSA_OK) << without.error.message;
+    call.spec.key_offset = 1;
+    call.set(NSA_K_OFFSET, good, NSA_INT32, {2});
+    EXPECT_EQ(without.run(call), NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(without.error.field, "k_offset");
+    EXPECT_NE(std::string(without.error.rule).find("key_offset = 1"), std::string::npos) << without.error.rule;
+    store(call, {.scratchBytes = 64}, countingCode());
+    Plan plan(engine, call);
+    ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
     checkRules(
         plan, layout,
         {
@@ -275,14 +283,15 @@ TEST_F(CApi, RulesOfKeyOffsets) {
             {"k_offset[1]", "-1073741825", "2^30", [](Call &c) { c.set(NSA_K_OFFSET, low, NSA_INT32, {2}); }},
             {"k_offset[0]", "1073741825", "2^30", [](Call &c) { c.set(NSA_K_OFFSET, high, NSA_INT32, {2}); }},
         });
-    call.set(NSA_K_OFFSET, good, NSA_INT32, {2});
     EXPECT_EQ(plan.run(call), NSA_OK) << plan.error.message;
+    Call missed(layout);
+    EXPECT_EQ(plan.run(missed), NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(plan.error.field, "k_offset");
+    EXPECT_NE(std::string(plan.error.rule).find("key_offset is 1"), std::string::npos) << plan.error.rule;
     call.maxima.max_seqlen_k = kFar - 127;
-    store(call, {.scratchBytes = 64}, countingCode());
     Plan longPlan(engine, call);
-    ASSERT_EQ(longPlan.status, NSA_OK) << longPlan.error.message;
-    EXPECT_EQ(longPlan.run(call), NSA_INVALID_ARGUMENT);
-    EXPECT_STREQ(longPlan.error.field, "k_offset");
+    EXPECT_EQ(longPlan.status, NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(longPlan.error.field, "max_seqlen_k");
     EXPECT_NE(std::string(longPlan.error.rule).find("2^30 - 128"), std::string::npos) << longPlan.error.rule;
   }
 }

@@ -102,7 +102,7 @@ TEST_F(CApi, EverySlotIsFilled) {
                                    1,
                                    0,
                                    packed ? address(plan.workspace) : 0,
-                                   packed ? 9u : 0u,
+                                   packed ? 8u : 0u,
                                    packed ? 1u : 0u,
                                    0,
                                    packed ? 0u : 16u,

@@ -39,6 +39,7 @@ struct TestCall {
     spec.selBlock = 16;
     spec.selCount = 4;
     spec.mlpHidden = 10;
+    spec.keyOffset = true; // read by few operators
     bindAll();
   }
 

@@ -55,7 +55,7 @@ struct Sizes {
   int64_t forward() const {
     std::vector<int64_t> pieces;
     if (isPacked)
-      pieces.push_back(36 * m.max_batch);
+      pieces.push_back(32 * m.max_batch);
     if (hasCmp || hasSel)
       for (const int64_t dim : {s.qk_dim, s.v_dim})
         pieces.push_back(m.max_batch * compressed(m.max_seqlen_k) * s.kv_heads * dim * kElement);
@@ -80,7 +80,7 @@ struct Sizes {
 
   int64_t decode() const {
     const int64_t rows = isPacked ? m.max_tokens_q : m.max_batch * m.max_seqlen_q;
-    std::vector<int64_t> pieces = {72 * m.max_batch};
+    std::vector<int64_t> pieces = {64 * m.max_batch};
     if (hasCmp || hasSel)
       for (const int64_t dim : {s.qk_dim, s.v_dim})
         pieces.push_back((rows + m.max_batch * (s.cmp_block - 1)) * s.kv_heads * dim * kElement);
@@ -167,7 +167,7 @@ TEST_F(Workspace, OfOneKernelIsItsTableOfSequences) {
       const int64_t queries = isPacked ? call.maxima.max_tokens_q : 3 * 70;
       std::vector<int64_t> pieces;
       if (isPacked && op != NSA_OP_COMBINE)
-        pieces.push_back(36 * 3);
+        pieces.push_back(32 * 3);
       if (op == NSA_OP_SELECT)
         pieces.insert(pieces.end(), {queries * 4 * 64, queries * 64 * 192 * kElement});
       expectSize(call, placed(pieces));

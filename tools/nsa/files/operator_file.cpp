@@ -82,6 +82,7 @@ public:
   }
 
   Result<OperatorFile> run() {
+    spec.keyOffset = spec.keyOffset || file.contains(std::string(tensorName(TensorName::kKOffset)));
     for (const Operand &operand : operandsOf(spec.op))
       if (operand.isRead() && takes(spec, operand.name))
         NSA_RETURN_IF_ERROR(readOperand(operand));
