@@ -98,6 +98,7 @@ protected:
     }
     tile::DiagnosticText errors(context);
     mlir::PassManager manager(&context);
+    manager.nest<mlir::func::FuncOp>().addPass(tile::createFoldConfig());
     if (targetOf(c).isGpu)
       tile::buildGpuPipeline(manager, targetOf(c).sharedBytesPerBlock);
     else

@@ -52,6 +52,7 @@ struct AnyCall {
     result.localBlocks = spec.local_blocks;
     result.branches = spec.branches;
     result.pageSize = spec.page_size;
+    result.keyOffset = spec.key_offset != 0;
     return result;
   }
   Maxima internalMaxima() const {
