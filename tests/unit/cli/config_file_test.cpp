@@ -76,10 +76,12 @@ TEST(ConfigFile, HasTheContractsDefaults) {
 TEST(ConfigFile, AnUnknownKeyIsNamedAndTheKnownOnesListed) {
   const std::string text = read(R"({"windw": 5})").status().toString();
   EXPECT_NE(text.find("unknown key \"windw\""), std::string::npos) << text;
-  EXPECT_NE(text.find("branches, cmp_block, cmp_kind, cmp_stride, dtype, gate, gate_per_group, init_blocks, key_offset, kv_heads, "
-                      "layout, local_blocks, mlp_activation, mlp_hidden, page_size, qk_dim, query_heads, rotary_base, "
-                      "rotary_dims, rotary_style, scale, sel_block, sel_count, v_dim, window"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(
+          "branches, cmp_block, cmp_kind, cmp_stride, dtype, gate, gate_per_group, init_blocks, key_offset, kv_heads, "
+          "layout, local_blocks, mlp_activation, mlp_hidden, page_size, qk_dim, query_heads, rotary_base, "
+          "rotary_dims, rotary_style, scale, sel_block, sel_count, v_dim, window"),
+      std::string::npos)
       << text;
 }
 

@@ -316,9 +316,9 @@ TEST_F(PlannerTest, PlantedTemplatesDoNotDeceiveTheTuner) {
   replaceOnce(plodding, "arith.select %windowed, %oldest_real_key, %zero", "arith.select %windowed, %zero, %zero");
   write("plodding", plodding);
   std::string hasty = planted("hasty", "1");
-  replaceOnce(hasty, "    %m_all, %l_all, %o_all = scf.for %key = %first_key to %past_key step",
+  replaceOnce(hasty, "    %m_all, %l_all, %o_all = scf.for %key = %first_key to %past_walk step",
               "    %first_tile_end = arith.addi %first_key, %key_tile : i32\n"
-              "    %early_end = arith.minsi %first_tile_end, %past_key : i32\n"
+              "    %early_end = arith.minsi %first_tile_end, %past_walk : i32\n"
               "    %m_all, %l_all, %o_all = scf.for %key = %first_key to %early_end step");
   write("hasty", hasty);
   spec.window = 64;
