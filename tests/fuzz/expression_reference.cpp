@@ -1,5 +1,6 @@
 #include "tests/fuzz/expression_reference.h"
 
+#include "runtime/base/text.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <algorithm>
