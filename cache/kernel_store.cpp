@@ -193,14 +193,15 @@ Result<std::optional<StoredChoice>> KernelStore::findChoice(const std::string &p
   return std::optional<StoredChoice>();
 }
 
-Result<std::optional<StoredKernel>> KernelStore::findKernel(const std::string &content) {
+Result<std::optional<StoredKernel>> KernelStore::findKernel(const std::string &content, bool isUse) {
   State::Use use(*state);
   StoredKernel kernel;
   RowState row;
   const int code = readKernel(state->file.connection, content, kernel, row);
   if (code == SQLITE_OK && row == RowState::kIntact) {
     ++state->counters.hits;
-    state->uses.note(content);
+    if (isUse)
+      state->uses.note(content);
     return std::optional<StoredKernel>(std::move(kernel));
   }
   ++state->counters.misses;
@@ -208,6 +209,11 @@ Result<std::optional<StoredKernel>> KernelStore::findKernel(const std::string &c
     ++state->counters.damagedRows;
   state->noteFailure(code);
   return std::optional<StoredKernel>();
+}
+
+void KernelStore::noteUse(const std::string &content) {
+  const std::lock_guard lock(state->mutex);
+  state->uses.note(content);
 }
 
 Status KernelStore::put(const StoredKernel &kernel, const StoredChoice *choice) {

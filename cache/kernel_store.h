@@ -61,7 +61,10 @@ public:
   // Lookups return nullopt if the row is not stored, is damaged or cannot be read because the file failed; damaged rows
   // and failed reads are counted. A damaged or unreadable file never makes a lookup fail.
   Result<std::optional<StoredChoice>> findChoice(const std::string &problem, const std::string &device);
-  Result<std::optional<StoredKernel>> findKernel(const std::string &content);
+  // A kernel that is found counts as used today, unless `isUse` is false; noteUse then counts the use. The order in
+  // which a full database removes kernels depends on their uses.
+  Result<std::optional<StoredKernel>> findKernel(const std::string &content, bool isUse = true);
+  void noteUse(const std::string &content);
 
   // Stores the kernel, and the choice that names it if there is one, in one transaction. `put` replaces an older choice
   // of the same problem and device, except that an untuned choice never replaces an undamaged tuned choice. A failed

@@ -1,6 +1,6 @@
 #include "autotune/workload/stored_choices.h"
 
-#include "runtime/engine/plan/routing.h"
+#include "runtime/engine/graph/routing.h"
 
 namespace nsa {
 
@@ -18,15 +18,14 @@ bool wasExhaustive(const StoredChoice &choice) {
 }
 
 StoredChoices::StoredChoices(const CacheSettings &settings, Access access, Logger logger)
-    : access(access), cache(std::make_unique<KernelCache>(settings, std::move(logger))) {}
-
-std::optional<KernelCache::Hit> StoredChoices::hit(const TuneJob &job, const std::string &device) {
-  return access == Access::kRead ? cache->peek(job.problem, device) : cache->find(job.problem, device);
+    : cache(std::make_unique<KernelCache>(settings, std::move(logger))) {
+  if (access == Access::kWrite)
+    cache->open();
 }
 
 std::optional<StoredChoice> StoredChoices::find(const TuneJob &job, const std::string &device,
                                                 const StoredRules &rules) {
-  std::optional<KernelCache::Hit> found = hit(job, device);
+  std::optional<KernelCache::Hit> found = cache->find(job.problem, device);
   if (!found || revisionOf(found->choice) != rules.revision)
     return std::nullopt;
   if (job.isTuned && (!found->choice.tuned || (rules.exhaustive && !wasExhaustive(found->choice))))
@@ -35,7 +34,7 @@ std::optional<StoredChoice> StoredChoices::find(const TuneJob &job, const std::s
 }
 
 Status StoredChoices::copy(const TuneJob &from, const TuneJob &to, const std::string &device) {
-  std::optional<KernelCache::Hit> found = hit(from, device);
+  std::optional<KernelCache::Hit> found = cache->find(from.problem, device);
   if (!found)
     return Status::error(ErrorCode::kIoError, "the kernel of '" + from.problem + "' is not stored");
   found->choice.problem = to.problem;

@@ -60,9 +60,6 @@ public:
   Status copy(const TuneJob &from, const TuneJob &to, const std::string &device);
 
 private:
-  std::optional<KernelCache::Hit> hit(const TuneJob &job, const std::string &device);
-
-  Access access;
   std::unique_ptr<KernelCache> cache;
 };
 

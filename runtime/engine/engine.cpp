@@ -1,7 +1,5 @@
 #include "runtime/engine/engine.h"
 
-#include "runtime/base/key_splits.h"
-#include "runtime/engine/choices/routes.h"
 #include "runtime/engine/graph/comparison.h"
 #include "runtime/engine/plan/plan_parts.h"
 #include "runtime/engine/report/describe.h"
@@ -34,43 +32,6 @@ Spec withOwnGates(Spec spec) {
 bool wantsTuning(const PlanCore::Part &part) {
   return part.kernel->outdated ||
          (isTuned(part.step.spec.op) && !(part.kernel->tuned && part.kernel->step == FallbackStep::kExact));
-}
-
-// What lengths decide of a step before its kernel is looked up.
-RouteDescription describeRoute(const Routing &routing, const Step &step) {
-  const Spec &spec = routing.spec;
-  const Maxima &maxima = routing.maxima;
-  const std::optional<StoredRoute> &measured = routing.dense;
-  RouteDescription route{.part = std::string(roleName(step.role, spec.op)), .source = "exact"};
-  if (step.node->sharesKeys) {
-    route.splits = KeySplits::make(spec, maxima).counts;
-    route.splitsSource = spec.keySplits == 0 ? routing.splits ? "rule, as measured" : "rule"
-                         : routing.splits    ? routing.splits->name
-                                             : "decode_splits";
-  }
-  if (!(routesOf(spec, maxima) & step.node->shortcut))
-    return route;
-  route.name = "dense";
-  if (step.node->shortcut == kWinIsDense) {
-    route.threshold = spec.window;
-    route.why = "up to `window` keys the window holds all of them";
-    return route;
-  }
-  route.threshold = int64_t{spec.selCount} * spec.selBlock;
-  route.why = "up to sel_count * sel_block keys every block is selected";
-  if (!measured)
-    return route;
-  route.source = kDenseRoute;
-  route.threshold = measured->threshold;
-  if (step.route) {
-    route.why += ", and dense attention pays up to the threshold, as measured";
-  } else {
-    route.name = "selection";
-    route.why += ", but dense attention, which would be the same, pays " +
-                 std::string(measured->threshold == StoredRoute::kNever ? "never" : "up to the threshold alone") +
-                 ", as measured";
-  }
-  return route;
 }
 
 Status checkRequest(const Spec &spec, const Maxima &maxima) {
@@ -114,15 +75,10 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
   routed.keySplits = core.keySplits;
   ViewSlots gates;
   if (overridesGates(spec)) {
-    Result<ViewSlots> made = gateOverride->gates(spec.dtype);
-    if (!made)
-      return made.status();
-    gates = *made;
+    NSA_ASSIGN_OR_RETURN(gates, gateOverride->gates(spec.dtype));
   }
-  Result<Plan *> taken = pool->take();
-  if (!taken)
-    return taken.status();
-  PlanPointer plan(*taken);
+  NSA_ASSIGN_OR_RETURN(Plan * taken, pool->take());
+  PlanPointer plan(taken);
   plan->engine = this;
   plan->core = &core;
   plan->source = source;
@@ -223,10 +179,8 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
   for (const PlanCore::Part &part : comparing.core->parts) {
     if (!isComparable(part.step))
       continue;
-    Result<std::shared_ptr<const KernelCore>> definition = planner->define(part.step);
-    if (!definition)
-      return definition.status();
-    definitions->kernels[static_cast<size_t>(part.step.role)] = (*definition)->kernel;
+    NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> definition, planner->define(part.step));
+    definitions->kernels[static_cast<size_t>(part.step.role)] = (definition)->kernel;
     compared.push_back(part.step.spec);
   }
   comparing.layout.addComparison(comparing.rules.spec, maxima, compared, definitions->workspaceBytes());
@@ -238,10 +192,9 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
 
 Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Maxima &maxima) {
   const ProfilerRange range("nsa plan");
-  Result<std::vector<PlanCore::Part>> parts = makeParts(*planner, planner->route(spec, maxima).steps(), options);
-  if (!parts)
-    return parts.status();
-  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(*parts)));
+  NSA_ASSIGN_OR_RETURN(std::vector<PlanCore::Part> parts,
+                       makeParts(*planner, planner->route(spec, maxima).steps(), options));
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(parts)));
   for (const PlanCore::Part &part : core->parts)
     ownCounters.add(part.kernel->times);
   return core;
@@ -326,12 +279,11 @@ Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima, double 
   std::vector<PlanCore::Part> parts;
   for (const Step &step : planner->route(spec, maxima).steps()) {
     std::string report;
-    Result<std::shared_ptr<const KernelCore>> kernel = planner->tune(step.spec, step.maxima, report, budgetSeconds);
-    if (!kernel)
-      return kernel.status();
+    NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> kernel,
+                         planner->tune(step.spec, step.maxima, report, budgetSeconds));
     if (!report.empty())
       reports.push_back(std::move(report));
-    parts.push_back({step, std::move(*kernel)});
+    parts.push_back({step, std::move(kernel)});
   }
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> made, PlanCore::make(std::move(parts)));
   const PlanCore *core = plans.put(PlanKey::make(spec, maxima), std::move(made));

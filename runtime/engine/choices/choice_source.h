@@ -20,11 +20,10 @@ public:
   };
   virtual ~ChoiceSource() = default;
 
-  // Returns the choice for this problem and device with its kernel, or nullopt if no intact choice is stored. `find` is
-  // for plans: it may remember that the kernel was used, and may rename a damaged database.
+  // The functions that look something up change no file and note no use.
+
+  // Returns the choice for this problem and device with its kernel, or nullopt if no intact choice is stored.
   virtual std::optional<Hit> find(const std::string &problem, const std::string &device) = 0;
-  // Returns what `find` returns, but changes no file.
-  virtual std::optional<Hit> peek(const std::string &problem, const std::string &device) = 0;
   // Lists the choices for an operator's problems on all devices, without the measurements and without the binaries. The
   // layers are in ascending order. The choices of a layer are in ascending order of problem and device.
   virtual std::vector<ChoiceSummary> choicesOf(const std::string &op) = 0;
@@ -32,6 +31,11 @@ public:
   // "never" (StoredRoute::kNever).
   virtual std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device,
                                                const std::string &name) = 0;
+
+  // Prepares lookups for plans: `open` may rename a damaged database.
+  virtual void open() {}
+  // Notes that a plan uses the kernel of a hit.
+  virtual void noteUse(const Hit &) {}
 
   // Returns true if new choices may be added. If takesChoices returns false, the choices stay as they are, whatever
   // other engines and processes do.

@@ -5,6 +5,7 @@
 #include "runtime/engine/choices/routes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace nsa {
@@ -33,8 +34,23 @@ public:
       : request(request), choices(choices), policy(policy) {}
 
   Decision run() {
+    if (request.explains)
+      findThreshold();
+    choose();
+    if (asksCompiler) {
+      result = {};
+      result.action = Decision::Action::kAsk;
+    }
+    const bool isListed = result.action == Decision::Action::kTune || result.action == Decision::Action::kCompile;
+    if (isListed && request.candidates)
+      result.candidates = ordered(*request.candidates, result.simple);
+    return std::move(result);
+  }
+
+private:
+  void choose() {
     if (takesOwn())
-      return std::move(result);
+      return;
     const Operator op = request.spec.op;
     const bool isTuning = policy.miss == MissPolicy::kTune;
     const bool tunes = isTuning && isTuned(op), compiles = policy.mayCompile(op);
@@ -48,30 +64,36 @@ public:
     result.reasons.insert(result.reasons.end(), request.refusedCandidates.begin(), request.refusedCandidates.end());
     const bool takesAny = policy.miss == MissPolicy::kBackground || !compiles || compileFailed;
     const bool descends = !isTuning || !compiles || compileFailed;
-    if (const std::optional<StoredRoute> threshold =
-            compiles ? thresholdOf(request, choices, policy) : std::optional<StoredRoute>())
-      result.simple = wantsSimple(request, *threshold);
+    if (compiles && !request.explains)
+      findThreshold();
     if (descends && descend(takesAny))
-      return std::move(result);
+      return;
     if (!compiles || compileFailed)
       return fails(request.compiling);
-    result.action = tunes && !tuneFailed ? Decision::Action::kTune : Decision::Action::kCompile;
-    if (result.action == Decision::Action::kCompile && isTuned(op))
+    if (tunes && !tuneFailed) { // a tuning measures both sides of a threshold
+      result.action = Decision::Action::kTune;
+      return;
+    }
+    result.action = Decision::Action::kCompile;
+    if (result.threshold)
+      result.simple = wantsSimple(request, *result.threshold);
+    if (isTuned(op))
       result.step = FallbackStep::kCompiled;
-    return std::move(result);
   }
 
-private:
+  void findThreshold() {
+    if (hasVariants(request.spec.op) && !policy.ignoreThresholds && isAsMeasured(request.spec, request.maxima))
+      result.threshold = choices.findRoute(routeFamily(request.spec), request.device, attentionRoute(request.spec.op));
+  }
+
   Decision::Stored find(const std::string &problem, const std::string &device) {
-    std::optional<ChoiceSource::Hit> hit =
-        request.peeks ? choices.peek(problem, device) : choices.find(problem, device);
+    std::optional<ChoiceSource::Hit> hit = choices.find(problem, device);
     return hit ? std::make_shared<const ChoiceSource::Hit>(std::move(*hit)) : nullptr;
   }
 
-  Decision fails(const Status &why) {
+  void fails(const Status &why) {
     result.action = Decision::Action::kFail;
     result.failure = why;
-    return std::move(result);
   }
 
   // Returns "" if this engine may use an undamaged stored kernel of the problem, or else the reason why it may not.
@@ -115,7 +137,8 @@ private:
       // The runtime knows the revision of its own build, so that a hit opens no compiler. A compiler library of
       // another build has the last word.
       if (!isOutdated && !failure && policy.miss != MissPolicy::kFail) {
-        const std::string atHand = policy.compilerRevision();
+        asksCompiler = asksCompiler || !request.compilerRevision;
+        const std::string atHand = request.compilerRevision.value_or("");
         isRemade = !atHand.empty() && atHand != revision;
       }
     }
@@ -144,7 +167,7 @@ private:
   // that was stored for other lengths on this device model is as good as the default even if it was not measured,
   // because the default configuration does not depend on the length.
   bool isBetterThanCompiling(const Rung &rung) const {
-    if (result.simple && (rung.choice.templateName == kSimpleTemplate) != *result.simple)
+    if (result.threshold && (rung.choice.templateName == kSimpleTemplate) != wantsSimple(request, *result.threshold))
       return false;
     return rung.step == FallbackStep::kNearest || (rung.step == FallbackStep::kModel && rung.choice.tuned);
   }
@@ -181,6 +204,7 @@ private:
   ChoiceSource &choices;
   const ChoicePolicy &policy;
   Decision result;
+  bool asksCompiler = false;
 };
 
 } // namespace
@@ -193,15 +217,19 @@ Decision decide(const KernelRequest &request, ChoiceSource &choices, const Choic
   return Decider(request, choices, policy).run();
 }
 
-std::optional<StoredRoute> thresholdOf(const KernelRequest &request, ChoiceSource &choices,
-                                       const ChoicePolicy &policy) {
-  if (!hasVariants(request.spec.op) || policy.ignoreThresholds || !isAsMeasured(request.spec, request.maxima))
-    return std::nullopt;
-  return choices.findRoute(routeFamily(request.spec), request.device, attentionRoute(request.spec.op));
-}
-
 bool wantsSimple(const KernelRequest &request, const StoredRoute &threshold) {
   return threshold.threshold == StoredRoute::kNever || request.maxima.seqlenK < threshold.threshold;
+}
+
+std::vector<Candidate> ordered(const std::vector<Candidate> &candidates, std::optional<bool> simple) {
+  if (!simple)
+    return candidates;
+  std::vector<Candidate> result;
+  for (const bool isSimple : {*simple, !*simple})
+    std::ranges::copy_if(candidates, std::back_inserter(result), [&](const Candidate &candidate) {
+      return (candidate.templateName == kSimpleTemplate) == isSimple;
+    });
+  return result;
 }
 
 } // namespace nsa

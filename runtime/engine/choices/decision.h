@@ -8,6 +8,7 @@
 #include "runtime/engine/choices/choice_source.h"
 #include "runtime/engine/choices/fallback_ladder.h"
 #include "runtime/engine/choices/miss_policy.h"
+#include "runtime/engine/compile/compiler_library.h"
 
 #include <functional>
 #include <memory>
@@ -26,9 +27,6 @@ struct ChoicePolicy {
   // If `waits` is true, a stored kernel of another compiler revision is compiled again before it is used. If `waits` is
   // false, a stored kernel of another compiler revision is used at once and compiled again in the background.
   bool waits = true;
-  // Returns the revision of the compiler that is at hand, or "" if there is none. `decide` calls it only where a stored
-  // kernel is of another revision than this library, because the first call opens the compiler.
-  std::function<std::string()> compilerRevision;
   // Returns the error that the device cannot launch the kernel of a manifest for these maxima. A kernel that is
   // compiled again is not checked, because it gets another manifest.
   std::function<Status(const Manifest &manifest, const Spec &spec, const Maxima &maxima)> checkLaunch;
@@ -54,7 +52,10 @@ struct KernelRequest {
   Maxima maxima;
   Problem problem;
   std::string key, device, target; // as stored choices write them
-  bool peeks = false;              // the request is for an explanation: it changes no file
+  bool explains = false;           // the decision also has the threshold that it does not need
+  // What the planner asked the compiler, which it opens only for this.
+  std::optional<std::string> compilerRevision{};      // "": there is no compiler
+  std::optional<std::vector<Candidate>> candidates{}; // in the order of predicted costs
 
   std::vector<Failure> unloadable{}, notRemade{};
   Status tuning{}, compiling{}; // the errors of tuning, and of compiling the default
@@ -70,6 +71,7 @@ struct Decision {
     kTune,    // candidates are compiled and measured
     kCompile, // the first candidate is compiled
     kFail,    // no kernel can be used
+    kAsk,     // what the stored kernel needs depends on KernelRequest::compilerRevision
   };
   using Stored = std::shared_ptr<const ChoiceSource::Hit>;
 
@@ -79,12 +81,16 @@ struct Decision {
   Manifest manifest; // of `stored`
   // True if the stored kernel was measured on this device model.
   bool tuned = false;
-  bool outdated = false;      // the stored kernel is of another compiler revision, and is not compiled again first
-  std::optional<Rung> rung;   // for a stored fallback
-  std::string difference;     // for a stored fallback: how its problem and device differ
-  std::string worse;          // the best stored fallback to which compiling is preferred; "": none
-  Status failure;             // for kFail: the error; ok: no stored kernel can be used, and none may be made
-  std::optional<bool> simple; // the template that a threshold chooses; no value: the threshold was not needed
+  bool outdated = false;    // the stored kernel is of another compiler revision, and is not compiled again first
+  std::optional<Rung> rung; // for a stored fallback
+  std::string difference;   // for a stored fallback: how its problem and device differ
+  std::string worse;        // the best stored fallback to which compiling is preferred; "": none
+  Status failure;           // for kFail: the error; ok: no stored kernel can be used, and none may be made
+  // The measured threshold that chooses between templates; no value: there is none, or it was not needed.
+  std::optional<StoredRoute> threshold;
+  std::optional<bool> simple; // for kCompile: whether the threshold puts the simple template first
+  // For kTune and kCompile: the candidates of the request, in the order in which they are tried.
+  std::vector<Candidate> candidates;
   std::vector<std::string> reasons; // what was looked at and could not be used, and why
 
   // The problem's own choice, whether it can be used or not.
@@ -96,8 +102,8 @@ struct Decision {
   bool isStoredChoice() const { return action == Action::kLoad && !rung; }
 };
 
-// Chooses what serves a request. `decide` compiles nothing, loads nothing and stores nothing: the same request, choices
-// and policy give the same decision.
+// Chooses what serves a request. `decide` opens, compiles and stores nothing: the same request, choices and policy give
+// the same decision.
 // 1. The problem's own choice, unless the row is damaged, the policy refuses it, or it failed to load.
 // 2. Stored fallbacks in the order of rankFallbacks. Where a kernel may be compiled at once, only those that are better
 //    than compiling the default. Under the policy `tune`, none.
@@ -105,9 +111,10 @@ struct Decision {
 // 4. All stored fallbacks, if compiling has failed.
 Decision decide(const KernelRequest &request, ChoiceSource &choices, const ChoicePolicy &policy);
 
-// Returns the measured threshold that chooses the template of a problem without a choice of its own.
-std::optional<StoredRoute> thresholdOf(const KernelRequest &request, ChoiceSource &choices, const ChoicePolicy &policy);
 // Returns true if the problem's length is below the threshold, where the simple template is faster.
 bool wantsSimple(const KernelRequest &request, const StoredRoute &threshold);
+// Returns the candidates of a request in the order in which they are tried. Without a threshold this is the order of
+// predicted costs. If `simple` is true, the simple template comes first; if `simple` is false, it comes last.
+std::vector<Candidate> ordered(const std::vector<Candidate> &candidates, std::optional<bool> simple);
 
 } // namespace nsa

@@ -113,8 +113,15 @@ void KernelCache::warnOfTrouble(const Pack &pack) {
     warn("pack '" + pack.path() + "' holds damaged rows; they are skipped (`nsa cache verify` names them)");
 }
 
-std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, const std::string &device) {
-  return findIn(isMissing() ? nullptr : store(), problem, device);
+void KernelCache::open() {
+  if (!isMissing())
+    store();
+}
+
+void KernelCache::noteUse(const Hit &hit) {
+  std::lock_guard lock(mutex);
+  if (opened)
+    opened->noteUse(hit.kernel.content);
 }
 
 KernelStore *KernelCache::look(std::unique_ptr<KernelStore> &own) {
@@ -129,13 +136,9 @@ KernelStore *KernelCache::look(std::unique_ptr<KernelStore> &own) {
   return own.get();
 }
 
-std::optional<KernelCache::Hit> KernelCache::peek(const std::string &problem, const std::string &device) {
+std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, const std::string &device) {
   std::unique_ptr<KernelStore> own;
-  return findIn(look(own), problem, device);
-}
-
-std::optional<KernelCache::Hit> KernelCache::findIn(KernelStore *from, const std::string &problem,
-                                                    const std::string &device) {
+  KernelStore *from = look(own);
   std::vector<Hit> untuned; // in the order in which they would serve
   // Returns the hit if it serves at once. A choice whose kernel is in no layer cannot serve.
   const auto take = [&](std::optional<StoredChoice> choice, int layer) -> std::optional<Hit> {
@@ -171,7 +174,7 @@ std::optional<KernelCache::Hit> KernelCache::findIn(KernelStore *from, const std
 
 std::optional<StoredKernel> KernelCache::kernelFrom(KernelStore *from, const std::string &content) {
   if (from) {
-    std::optional<StoredKernel> kernel = orWarn(from->findKernel(content));
+    std::optional<StoredKernel> kernel = orWarn(from->findKernel(content, /*isUse=*/false));
     warnOfTrouble(*from);
     if (kernel)
       return kernel;

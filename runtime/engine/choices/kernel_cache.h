@@ -40,9 +40,11 @@ public:
 
   // Finds a choice in this order: a tuned choice of the database, a tuned choice of a pack, an untuned choice of the
   // database, an untuned choice of a pack. The kernel that a choice names may be stored in the database or in any pack.
-  // The next put or the end of the engine writes into the database that the kernel was used.
   std::optional<Hit> find(const std::string &problem, const std::string &device) override;
-  std::optional<Hit> peek(const std::string &problem, const std::string &device) override;
+  // Opens the database, unless it is missing. Before, each lookup opens it read-only.
+  void open() override;
+  // The next put or the end of the engine writes into the database that the kernel was used.
+  void noteUse(const Hit &hit) override;
   // Stores a kernel, and where `choice` is not null the choice that names the kernel. The error of `put` says why
   // nothing was stored. A caller may ignore the error of `put`, because `put` has logged a warning.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
@@ -68,6 +70,7 @@ public:
   std::unique_ptr<KeyLease> lease(const std::string &problem, const std::string &device, const std::string &work);
 
   const std::string &path() const { return settings.path; }
+  const std::vector<std::string> &packPaths() const { return settings.packs; }
   bool takesChoices() const override { return true; }
   std::string layerPath(int layer) override;
   std::string places() override;
@@ -88,7 +91,6 @@ private:
   // `written` returns an error if the write failed, or if it reached only a store in memory that replaces the database
   // file.
   Status written(const KernelStore &into, Status status);
-  std::optional<Hit> findIn(KernelStore *from, const std::string &problem, const std::string &device);
   std::optional<StoredKernel> kernelFrom(KernelStore *from, const std::string &content);
   // The first call of `packs` opens the packs. `packs` does not return packs that were refused.
   const Packs &packs();

@@ -94,7 +94,7 @@ std::optional<StoredKernel> PinnedTable::findKernel(const std::string &content) 
   return std::move(*kernel);
 }
 
-std::optional<ChoiceSource::Hit> PinnedTable::peek(const std::string &problem, const std::string &device) {
+std::optional<ChoiceSource::Hit> PinnedTable::find(const std::string &problem, const std::string &device) {
   std::optional<StoredChoice> choice;
   if (pack)
     choice = pack->findChoice(problem, device);

@@ -27,10 +27,7 @@ public:
 
   // Returns nullopt if the table has no choice for the problem and the device, or if the kernel of the choice is
   // damaged.
-  std::optional<Hit> peek(const std::string &problem, const std::string &device) override;
-  std::optional<Hit> find(const std::string &problem, const std::string &device) override {
-    return peek(problem, device);
-  }
+  std::optional<Hit> find(const std::string &problem, const std::string &device) override;
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device,
                                        const std::string &name) override;
   std::vector<ChoiceSummary> choicesOf(const std::string &op) override;

@@ -1,7 +1,6 @@
 #include "runtime/engine/plan/kernel_maker.h"
 
 #include "runtime/engine/choices/remade.h"
-#include "runtime/engine/choices/routes.h"
 #include "runtime/engine/compile/default_kernel.h"
 #include "runtime/engine/compile/source_dump.h"
 #include "runtime/engine/compile/template_folder.h"
@@ -10,8 +9,6 @@
 #include "runtime/engine/report/stopwatch.h"
 #include "runtime/engine/tune/tuning_session.h"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace nsa {
@@ -55,17 +52,9 @@ CompileRequest KernelMaker::compileRequest(const KernelRequest &request) const {
   return by;
 }
 
-Result<std::vector<Candidate>> KernelMaker::candidates(const KernelRequest &request, std::optional<bool> simple) {
+Result<std::vector<Candidate>> KernelMaker::candidates(const KernelRequest &request) {
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> library, compiler());
-  Result<std::vector<Candidate>> listed = library->list(compileRequest(request));
-  // Only the order of predicted costs is known between the simple template and the others, and those are guesses.
-  if (!listed || !simple)
-    return listed;
-  std::vector<Candidate> ordered;
-  for (const bool isSimple : {*simple, !*simple})
-    std::copy_if(listed->begin(), listed->end(), std::back_inserter(ordered),
-                 [&](const Candidate &candidate) { return (candidate.templateName == kSimpleTemplate) == isSimple; });
-  return ordered;
+  return library->list(compileRequest(request));
 }
 
 Status KernelMaker::adopt(const KernelRequest &request, std::string content, Manifest manifest,
@@ -133,9 +122,8 @@ Status KernelMaker::remake(const KernelRequest &request, const Decision &decisio
   return Status::ok();
 }
 
-Status KernelMaker::compileDefault(KernelRequest &request, std::optional<bool> simple, KernelCore &core) {
+Status KernelMaker::compileDefault(KernelRequest &request, const Decision &decision, KernelCore &core) {
   const ProfilerRange range("nsa compile");
-  NSA_ASSIGN_OR_RETURN(std::vector<Candidate> listed, candidates(request, simple));
   DefaultKernelCallbacks callbacks;
   callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
     NSA_RETURN_IF_ERROR(adoptCompiled(request, by, kernel, core));
@@ -147,7 +135,7 @@ Status KernelMaker::compileDefault(KernelRequest &request, std::optional<bool> s
     logger.log(LogLevel::kWarning, "planner", "candidate does not serve: " + request.refusedCandidates.back());
   };
   core.tuned = false;
-  return makeDefaultKernel(*compilerLibrary, compileRequest(request), listed, callbacks);
+  return makeDefaultKernel(*compilerLibrary, compileRequest(request), decision.candidates, callbacks);
 }
 
 Status KernelMaker::define(const KernelRequest &request, KernelCore &core) {
@@ -164,7 +152,7 @@ Status KernelMaker::define(const KernelRequest &request, KernelCore &core) {
 
 Status KernelMaker::tune(const KernelRequest &request, const Tuning &tuning, KernelCore &core) {
   const ProfilerRange range("nsa tune");
-  NSA_ASSIGN_OR_RETURN(std::vector<Candidate> listed, candidates(request, std::nullopt));
+  NSA_ASSIGN_OR_RETURN(std::vector<Candidate> listed, request.candidates ? *request.candidates : candidates(request));
   Stopwatch watch;
   EngineOptions limited = options;
   if (tuning.budgetSeconds > 0)

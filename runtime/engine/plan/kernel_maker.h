@@ -33,9 +33,8 @@ public:
 
   // Returns the revision of the compiler, or "" if the compiler cannot be opened. The compiler is opened once.
   std::string compilerRevision();
-  // Lists the candidates for a problem in the order in which they are tried. Without a threshold this is the order of
-  // predicted costs. If `simple` is true, the simple template comes first; if `simple` is false, it comes last.
-  Result<std::vector<Candidate>> candidates(const KernelRequest &request, std::optional<bool> simple);
+  // Lists the candidates for a problem in the order of predicted costs.
+  Result<std::vector<Candidate>> candidates(const KernelRequest &request);
 
   // The following functions store the kernel in `core`, together with its source, its times, and whether it was
   // measured.
@@ -45,9 +44,9 @@ public:
   // Compiles the configuration of a decision's stored kernel again. The result becomes the problem's choice, unless the
   // stored kernel is a fallback.
   Status remake(const KernelRequest &request, const Decision &decision, KernelCore &core);
-  // Compiles the first candidate that compiles and can be launched. Candidates that cannot are added to
+  // Compiles the first candidate of a decision that compiles and can be launched. Candidates that cannot are added to
   // `request.refusedCandidates`.
-  Status compileDefault(KernelRequest &request, std::optional<bool> simple, KernelCore &core);
+  Status compileDefault(KernelRequest &request, const Decision &decision, KernelCore &core);
 
   struct Tuning {
     double budgetSeconds = 0;                    // 0: the engine's budget

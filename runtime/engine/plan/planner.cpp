@@ -28,6 +28,7 @@ std::string workOf(const Decision &decision) {
     return std::string(missPolicyName(MissPolicy::kTune));
   case Action::kCompile:
     return std::string(missPolicyName(MissPolicy::kDefault));
+  case Action::kAsk:
   case Action::kLoad:
   case Action::kFail:
     break;
@@ -43,17 +44,15 @@ Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, C
       logger(logger), counters(counters), maker(device, cache, choices.takesChoices(), options, logger, counters),
       policy(policyOf(*options.missPolicy, *options.fallbacks, *options.missPolicy != MissPolicy::kBackground)) {}
 
-ChoicePolicy Planner::policyOf(MissPolicy miss, FallbackSteps fallbacks, bool waits) {
+ChoicePolicy Planner::policyOf(MissPolicy miss, FallbackSteps fallbacks, bool waits) const {
   return {.miss = miss,
           .fallbacks = fallbacks,
           .forceVariant = options.forceVariant,
           .ignoreThresholds = options.ignoreThresholds,
           .waits = waits,
-          .compilerRevision = [this] { return maker.compilerRevision(); },
-          .checkLaunch =
-              [this](const Manifest &manifest, const Spec &spec, const Maxima &maxima) {
-                return LoadedKernel::check(device, manifest, GridSizes::ofMaxima(spec, maxima));
-              }};
+          .checkLaunch = [this](const Manifest &manifest, const Spec &spec, const Maxima &maxima) {
+            return LoadedKernel::check(device, manifest, GridSizes::ofMaxima(spec, maxima));
+          }};
 }
 
 Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
@@ -80,15 +79,39 @@ Routing Planner::route(const Spec &spec, const Maxima &maxima) {
 Decision Planner::decideFor(Search &search, const ChoicePolicy &by) {
   const Stopwatch watch; // without what others made meanwhile
   Decision decision = decide(search.request, choices, by);
+  if (decision.action == Action::kAsk) {
+    search.request.compilerRevision = maker.compilerRevision();
+    decision = decide(search.request, choices, by);
+  }
   search.core->times.lookupMs += watch.milliseconds();
-  if (decision.isOwnDamaged && !std::exchange(search.isToldOfOwn, true))
-    logger.log(LogLevel::kWarning, "planner", decision.reasons.front());
   return decision;
 }
 
+Decision Planner::decideToMake(Search &search, const ChoicePolicy &by) {
+  for (;;) {
+    Decision decision = search.decision ? *std::exchange(search.decision, std::nullopt) : decideFor(search, by);
+    if ((decision.action != Action::kTune && decision.action != Action::kCompile) || !decision.candidates.empty())
+      return decision;
+    Result<std::vector<Candidate>> listed = maker.candidates(search.request);
+    if (listed) {
+      decision.candidates = ordered(*listed, decision.simple);
+      search.request.candidates = std::move(*listed);
+      return decision;
+    }
+    addFailure(search, decision, listed.status());
+  }
+}
+
+void Planner::tellOwn(Search &search, const Decision &decision) const {
+  if (decision.isOwnDamaged && !std::exchange(search.isToldOfOwn, true))
+    logger.log(LogLevel::kWarning, "planner", decision.reasons.front());
+}
+
 std::shared_ptr<const KernelCore> Planner::find(Search &search) {
+  choices.open();
   for (;;) {
     search.decision = decideFor(search, policy);
+    tellOwn(search, *search.decision);
     if (search.decision->action != Action::kLoad)
       return nullptr;
     const Status status = act(search, policy, *search.decision, nullptr);
@@ -102,15 +125,17 @@ std::shared_ptr<const KernelCore> Planner::find(Search &search) {
 }
 
 Planner::Made Planner::make(Search &search) {
-  Decision decision = search.decision ? *std::exchange(search.decision, std::nullopt) : decideFor(search, policy);
-  Made made = execute(search, policy, std::move(decision));
+  Made made = execute(search, policy);
   if (made)
     tellFallback(search, *search.decision);
   return made;
 }
 
-Planner::Made Planner::execute(Search &search, const ChoicePolicy &by, Decision decision, const Stop *stop) {
+Planner::Made Planner::execute(Search &search, const ChoicePolicy &by, const Stop *stop) {
+  choices.open();
   for (;;) {
+    Decision decision = decideToMake(search, by);
+    tellOwn(search, decision);
     if (decision.action == Action::kFail)
       return decision.failure.isOk() ? cacheMiss(search, decision) : decision.failure;
     Decision later;
@@ -119,10 +144,8 @@ Planner::Made Planner::execute(Search &search, const ChoicePolicy &by, Decision 
       return later.isStoredChoice();
     };
     const std::unique_ptr<KeyLease> lease = claim(search, workOf(decision), isMadeElsewhere, stop);
-    if (later.isStoredChoice()) {
+    if (later.isStoredChoice())
       decision = std::move(later);
-      continue;
-    }
     const Status status =
         stop && (*stop)() ? Status::error(ErrorCode::kUnavailable, "the engine ends") : act(search, by, decision, stop);
     if (status.isOk()) {
@@ -132,7 +155,6 @@ Planner::Made Planner::execute(Search &search, const ChoicePolicy &by, Decision 
     if (stop && (*stop)())
       return status;
     addFailure(search, decision, status);
-    decision = decideFor(search, by);
   }
 }
 
@@ -141,13 +163,15 @@ Status Planner::act(Search &search, const ChoicePolicy &by, const Decision &deci
   core.step = decision.step;
   switch (decision.action) {
   case Action::kLoad:
+    choices.noteUse(*decision.stored);
     return maker.load(search.request, decision, core);
   case Action::kRemake:
     return maker.remake(search.request, decision, core);
   case Action::kCompile:
     if (!search.request.tuning.isOk())
       logger.log(LogLevel::kWarning, "planner", "not tuned: " + search.request.tuning.toString());
-    return maker.compileDefault(search.request, decision.simple, core);
+    return maker.compileDefault(search.request, decision, core);
+  case Action::kAsk:
   case Action::kTune:
     break;
   case Action::kFail:
@@ -181,6 +205,7 @@ void Planner::addFailure(Search &search, const Decision &decision, const Status 
   case Action::kCompile:
     request.compiling = why;
     break;
+  case Action::kAsk:
   case Action::kFail:
     break;
   }
@@ -245,7 +270,7 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
 Planner::Made Planner::serve(const Spec &spec, const Maxima &maxima) {
   Search search = begin(spec, maxima);
   const ChoicePolicy own = policyOf(MissPolicy::kDefault, FallbackSteps::of({FallbackStep::kCompiled}), false);
-  return execute(search, own, decideFor(search, own));
+  return execute(search, own);
 }
 
 KernelMaker::Tuning Planner::tuning(const Stop *stop) {
@@ -259,7 +284,7 @@ KernelMaker::Tuning Planner::tuning(const Stop *stop) {
 Planner::Made Planner::tuneMeanwhile(const Step &step, const Stop &stop) {
   Search search = begin(step.spec, step.maxima);
   const ChoicePolicy measured = policyOf(MissPolicy::kTune, FallbackSteps::of({}), true);
-  return execute(search, measured, decideFor(search, measured), &stop);
+  return execute(search, measured, &stop);
 }
 
 std::shared_ptr<const KernelCore> Planner::loadOwn(Search &search, const Decision &decision) {
@@ -284,6 +309,7 @@ Planner::Made Planner::tune(const Spec &spec, const Maxima &maxima, std::string 
     return serve(spec, maxima);
   const Stopwatch watch;
   const ChoicePolicy measured = policyOf(MissPolicy::kTune, FallbackSteps::all(), true);
+  choices.open();
   Search search = begin(spec, maxima);
   const Decision::Stored before = decideFor(search, measured).own;
   std::shared_ptr<const KernelCore> found;
@@ -347,7 +373,7 @@ Status Planner::cacheMiss(const Search &search, const Decision &decision) {
 
 ExplainDescription Planner::explain(const Step &step, const RouteDescription &route, bool inMemory) {
   Search search = begin(step.spec, step.maxima);
-  search.request.peeks = true;
+  search.request.explains = true;
   ExplainDescription explain;
   explain.problem = search.request.key;
   explain.device = choiceDevice;
@@ -355,32 +381,26 @@ ExplainDescription Planner::explain(const Step &step, const RouteDescription &ro
   explain.inMemory = inMemory;
   explain.policy = policy.miss;
   explain.fallbacks = policy.fallbacks.toString();
-  explain.decision = decide(search.request, choices, policy);
+  explain.decision = decideToMake(search, policy);
   const Decision::Stored &own = explain.decision.own;
   explain.choicePlace = own ? choices.layerPath(own->layer) : choices.places();
-  explain.measured = thresholdOf(search.request, choices, policy);
-  std::optional<bool> simple;
-  if (explain.measured) {
-    simple = wantsSimple(search.request, *explain.measured);
-    explain.measuredTemplate = *simple ? kSimpleTemplate : kTiledTemplate;
-  }
+  if (const std::optional<StoredRoute> &threshold = explain.decision.threshold)
+    explain.measuredTemplate = wantsSimple(search.request, *threshold) ? kSimpleTemplate : kTiledTemplate;
+  explain.candidates = explain.decision.candidates;
+  if (!explain.candidates.empty())
+    return explain;
+  // What a miss would choose from.
   if (policy.miss == MissPolicy::kFail) {
     explain.candidatesTrouble = "not asked for: the miss policy is to fail";
     return explain;
   }
-  if (explain.decision.action == Action::kTune)
-    simple.reset(); // a tuning measures both sides of a threshold
-  Result<std::vector<Candidate>> candidates = maker.candidates(search.request, simple);
-  if (candidates) {
-    explain.candidates = std::move(*candidates);
-    return explain;
-  }
-  explain.candidatesTrouble = candidates.status().toString();
-  // A tuning that fails may leave the default to compile, which is one of the same candidates.
-  while (explain.decision.action == Action::kTune || explain.decision.action == Action::kCompile) {
-    addFailure(search, explain.decision, candidates.status());
-    explain.decision = decide(search.request, choices, policy);
-  }
+  Result<std::vector<Candidate>> listed = maker.candidates(search.request);
+  if (!listed)
+    explain.candidatesTrouble = listed.status().toString();
+  else if (const std::optional<StoredRoute> &threshold = explain.decision.threshold)
+    explain.candidates = ordered(*listed, wantsSimple(search.request, *threshold));
+  else
+    explain.candidates = std::move(*listed);
   return explain;
 }
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "runtime/engine/choices/decision.h"
+#include "runtime/engine/graph/routing.h"
 #include "runtime/engine/plan/kernel_maker.h"
-#include "runtime/engine/plan/routing.h"
 
 #include <chrono>
 #include <functional>
@@ -34,7 +34,7 @@ public:
   struct Search {
     KernelRequest request;
     std::shared_ptr<KernelCore> core;
-    std::optional<Decision> decision{}; // what `find` has decided and not executed
+    std::optional<Decision> decision{}; // what `find` has decided, and later what was executed
     bool isToldOfOwn = false;           // whether the log says why the problem's own choice cannot be used
   };
   Search begin(const Spec &spec, const Maxima &maxima) const;
@@ -72,10 +72,13 @@ public:
 private:
   using Stop = std::function<bool()>;
 
-  ChoicePolicy policyOf(MissPolicy miss, FallbackSteps fallbacks, bool waits);
+  ChoicePolicy policyOf(MissPolicy miss, FallbackSteps fallbacks, bool waits) const;
   Decision decideFor(Search &search, const ChoicePolicy &policy);
-  // Executes a decision. If this fails, or if another caller has made the kernel meanwhile, `execute` decides again.
-  Made execute(Search &search, const ChoicePolicy &policy, Decision decision, const Stop *stop = nullptr);
+  // Returns the decision that `execute` executes. If a kernel must be compiled, the decision has its candidates.
+  Decision decideToMake(Search &search, const ChoicePolicy &policy);
+  // Decides, and executes the decision. If this fails, or if another caller has made the kernel meanwhile, `execute`
+  // decides again.
+  Made execute(Search &search, const ChoicePolicy &policy, const Stop *stop = nullptr);
   // Does what the decision says, once.
   Status act(Search &search, const ChoicePolicy &policy, const Decision &decision, const Stop *stop);
   // Adds the error of a decision to the request, so that the next decision is another one.
@@ -83,6 +86,8 @@ private:
   // Loads the stored kernel of the problem, if that is the decision. Returns null otherwise, or if loading fails.
   std::shared_ptr<const KernelCore> loadOwn(Search &search, const Decision &decision);
   std::shared_ptr<const KernelCore> finish(Search &search, const Decision &decision) const;
+  // Logs why the problem's own choice cannot be used, once.
+  void tellOwn(Search &search, const Decision &decision) const;
   // Counts and logs that a fallback serves.
   void tellFallback(const Search &search, const Decision &decision);
   // Takes the lease (cache/lease.h) on making the kernel of `search`, and waits while another caller has this lease.

@@ -225,7 +225,7 @@ std::string whyCompiled(const ExplainDescription &explain) {
   const Decision &decision = explain.decision;
   std::string text = "the first by predicted cost";
   if (decision.simple)
-    text += ", where " + explain.measured->name + " puts the template " + std::string(kSimpleTemplate) +
+    text += ", where " + decision.threshold->name + " puts the template " + std::string(kSimpleTemplate) +
             (*decision.simple ? " first" : " last");
   for (const std::string &reason : decision.reasons)
     text += "; " + reason;
@@ -321,10 +321,10 @@ std::string describeExplain(const ExplainDescription &explain) {
                       {"sel", explain.route.splits[1]},
                       {"win", explain.route.splits[2]},
                       {"source", explain.route.splitsSource}};
-  if (explain.measured)
-    json["threshold"] = {{"name", explain.measured->name},
-                         {"from", explain.measured->threshold},
-                         {"never", explain.measured->threshold == StoredRoute::kNever},
+  if (decision.threshold)
+    json["threshold"] = {{"name", decision.threshold->name},
+                         {"from", decision.threshold->threshold},
+                         {"never", decision.threshold->threshold == StoredRoute::kNever},
                          {"template", explain.measuredTemplate}};
 
   Json database = {{"found", decision.own != nullptr}, {"place", explain.choicePlace}};

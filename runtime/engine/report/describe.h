@@ -7,6 +7,7 @@
 #include "cache/kernel_store.h"
 #include "runtime/engine/choices/decision.h"
 #include "runtime/engine/graph/plan_core.h"
+#include "runtime/engine/graph/routing.h"
 #include "runtime/engine/options/options.h"
 
 #include <array>
@@ -75,11 +76,13 @@ struct RouteDescription {
       splitsSource{}; // "": keys are not shared; else "rule", "rule, as measured", "decode_splits", or a route's name
 };
 
+// Says what the lengths decide of a step before its kernel is looked up.
+RouteDescription describeRoute(const Routing &routing, const Step &step);
+
 struct ExplainDescription {
   std::string problem, device;
   RouteDescription route;
-  std::optional<StoredRoute> measured; // the threshold that guides problems without a choice of their own
-  std::string measuredTemplate;        // the template that the threshold names for this problem
+  std::string measuredTemplate; // the template that the threshold names for this problem
   bool inMemory = false;
   Decision decision;
   std::string fallbacks;   // the steps that are allowed

@@ -253,7 +253,7 @@ TEST(Layering, ReadsTheTable) {
 
 TEST(Layering, RulesCatchForbiddenEdges) {
   EXPECT_EQ(edgeError("cache", "runtime/base"), "");
-  EXPECT_EQ(edgeError("runtime/engine/plan", "cache"), "");
+  EXPECT_EQ(edgeError("runtime/engine/choices", "cache"), "");
   EXPECT_EQ(edgeError("runtime/engine/compile", "compiler/api"), "");
   EXPECT_EQ(edgeError("runtime/engine", "runtime/engine/plan"), "");
   EXPECT_EQ(edgeError("compiler/cpu", "compiler/dialect"), "");

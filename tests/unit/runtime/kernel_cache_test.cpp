@@ -147,7 +147,7 @@ TEST_F(LayersTest, ChoicesOfAllLayersAreListedWithoutMakingAFile) {
   EXPECT_FALSE(choices[0].tuned);
   EXPECT_TRUE(choices[1].tuned);
   EXPECT_TRUE(cache.choicesOf("dense").empty());
-  EXPECT_TRUE(cache.peek("window b", kDevice).has_value());
+  EXPECT_TRUE(cache.find("window b", kDevice).has_value());
   EXPECT_FALSE(std::filesystem::exists(database)) << "who only asks makes nothing";
   put(database, "a", "own-a", true);
   EXPECT_EQ(cache.choicesOf("window").size(), 3u) << "read anew";

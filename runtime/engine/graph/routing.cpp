@@ -1,7 +1,6 @@
-#include "runtime/engine/plan/routing.h"
+#include "runtime/engine/graph/routing.h"
 
 #include "runtime/base/key_splits.h"
-#include "runtime/engine/choices/routes.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 // Thread-safety: values and pure functions.
 #pragma once
 
-#include "cache/rows/rows.h"
+#include "runtime/engine/choices/routes.h"
 #include "runtime/engine/graph/pipeline.h"
 
 #include <functional>
