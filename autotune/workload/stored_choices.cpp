@@ -17,12 +17,6 @@ bool wasExhaustive(const StoredChoice &choice) {
   return choice.provenance.find(" search=exhaustive") != std::string::npos;
 }
 
-StoredChoices::StoredChoices(const CacheSettings &settings, Access access, Logger logger)
-    : cache(std::make_unique<KernelCache>(settings, std::move(logger))) {
-  if (access == Access::kWrite)
-    cache->open();
-}
-
 std::optional<StoredChoice> StoredChoices::find(const TuneJob &job, const std::string &device,
                                                 const StoredRules &rules) {
   std::optional<KernelCache::Hit> found = cache->find(job.problem, device);

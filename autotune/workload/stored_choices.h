@@ -33,8 +33,10 @@ public:
   // With kRead, no file is created. With kWrite, the database file is created. kWrite is for programs that will write
   // into the database.
   enum class Access { kRead, kWrite };
-  // `logger` receives messages about files that cannot be used, like the logger of an engine.
-  StoredChoices(const CacheSettings &settings, Access access, Logger logger);
+  StoredChoices(std::shared_ptr<KernelCache> own, Access access) : cache(std::move(own)) {
+    if (access == Access::kWrite)
+      cache->open();
+  }
 
   // Returns the choice that is stored for `job` on `device`, or nullopt if the kernel must be tuned again. The choice
   // must come from the compiler revision `rules.revision`, and its kernel must be undamaged in the database or in a
@@ -60,7 +62,7 @@ public:
   Status copy(const TuneJob &from, const TuneJob &to, const std::string &device);
 
 private:
-  std::unique_ptr<KernelCache> cache;
+  std::shared_ptr<KernelCache> cache;
 };
 
 } // namespace nsa

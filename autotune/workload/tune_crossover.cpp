@@ -1,6 +1,6 @@
 #include "autotune/workload/tune_crossover.h"
 
-#include "runtime/base/manifest.h"
+#include "runtime/base/config_text.h"
 #include "runtime/engine/graph/pipeline.h"
 
 #include <algorithm>
@@ -14,7 +14,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kWonInARow = 2;
-constexpr const char *kForward = "nsa", *kDenseAttention = "dense";
+// What the two sides of a duel are called in the evidence of a route.
+const std::string kForward(std::ranges::find_if(operatorTable(), &OperatorDef::isForward)->name),
+    kDenseAttention(std::ranges::find(operatorTable(), MetKeys::kAll, &OperatorDef::keys)->name);
 
 // Whether one of the operators that the workload is limited to takes part. If none does, the run measures nothing anew,
 // and the answer cannot change.
@@ -56,22 +58,9 @@ std::string CrossoverJob::text() const {
 }
 
 std::string crossoverFamily(const Spec &spec, int64_t batch) {
-  std::map<std::string, std::string> fields;
-  const auto add = [&](const char *name, int64_t value) { fields[name] = std::to_string(value); };
-  fields["dtype"] = dtypeName(spec.dtype);
-  fields["cmp_kind"] = cmpKindName(spec.cmpKind);
-  add("batch", batch);
-  add("branches", spec.branches);
-  add("cmp_block", spec.cmpBlock);
-  add("cmp_stride", spec.cmpStride);
-  add("kv_heads", spec.kvHeads);
-  add("qk_dim", spec.qkDim);
-  add("query_heads", spec.queryHeads);
-  add("sel_block", spec.selBlock);
-  add("sel_count", spec.selCount);
-  add("v_dim", spec.vDim);
-  add("window", spec.window);
-  return "nsa " + formatValues(fields);
+  Spec dense = spec; // the layout is the crossover's own
+  dense.layout = Layout::kDense;
+  return std::string(operatorName(spec.op)) + fieldText(ProblemField::kBatch, batch) + " " + configText(dense);
 }
 
 std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads) {

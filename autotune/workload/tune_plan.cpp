@@ -21,16 +21,12 @@ constexpr double kGpuCompileSeconds = 0.9, kCpuCompileSeconds = 0.1, kMeasureSec
 
 Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const std::vector<Workload> &workloads,
                                               const TuneEnvironment &environment) {
-  Result<std::vector<TuneJob>> jobs = expand(workloads);
-  if (!jobs)
-    return jobs.status();
-  StoredChoices stored(environment.cache, StoredChoices::Access::kRead, environment.logger);
-  std::set<std::string> known = stored.devicesOf(target, *jobs);
+  NSA_ASSIGN_OR_RETURN(std::vector<TuneJob> jobs, expand(workloads));
+  StoredChoices stored(environment.cache, StoredChoices::Access::kRead);
+  std::set<std::string> known = stored.devicesOf(target, jobs);
   if (known.empty()) {
-    Result<std::string> device = targetDevice(target, environment.templateDir, environment.cpuFeatures);
-    if (!device)
-      return device.status();
-    known.insert(std::move(*device));
+    NSA_ASSIGN_OR_RETURN(std::string device, targetDevice(target, environment.templateDir, environment.cpuFeatures));
+    known.insert(std::move(device));
   }
   std::vector<TunePlace> places;
   for (const std::string &device : known)
@@ -38,9 +34,9 @@ Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const s
   return places;
 }
 
-Result<Json> planWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
-                           const std::vector<TunePlace> &places, const TunePlanOptions &options) {
-  StoredChoices stored(environment.cache, StoredChoices::Access::kRead, environment.logger);
+Result<TunePlan> planWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
+                               const std::vector<TunePlace> &places, const TuneLimits &limits) {
+  StoredChoices stored(environment.cache, StoredChoices::Access::kRead);
   std::vector<std::string> names;
   for (const TunePlace &place : places)
     names.push_back(place.key);
@@ -49,13 +45,14 @@ Result<Json> planWorkloads(const std::vector<Workload> &workloads, const TuneEnv
   if (!jobs)
     return jobs.status();
 
+  TunePlan plan;
   const StoredRules rules{environment.revision, environment.exhaustive};
   Json devices = Json::array(), kernels = Json::array(), crossovers = Json::array();
   for (const TunePlace &place : places) {
     int measure = 0, make = 0, nothing = 0;
     std::set<std::string> families;
     for (const TuneJob &job : *jobs) {
-      const bool isStored = !options.again && stored.find(job, place.key, rules);
+      const bool isStored = !limits.again && stored.find(job, place.key, rules);
       const char *todo = isStored ? "nothing" : job.isTuned ? "measure" : "make";
       ++(isStored ? nothing : job.isTuned ? measure : make);
       if (!isStored && job.isTuned)
@@ -71,18 +68,20 @@ Result<Json> planWorkloads(const std::vector<Workload> &workloads, const TuneEnv
     for (const CrossoverJob &job : crossoverJobs(workloads)) {
       const std::optional<StoredRoute> route = stored.routeOf(job.family, place.key, kCrossoverRoute);
       // What is measured anew makes an earlier answer stale.
-      const bool isThere = measure == 0 && !options.again && route && answers(*route, job, environment.revision);
+      const bool isThere = measure == 0 && !limits.again && route && answers(*route, job, environment.revision);
       crossovers.push_back({{"do", isThere ? "nothing" : "measure"}, {"device", place.key}, {"for", job.text()}});
     }
     const double compileSeconds = place.isGpu ? kGpuCompileSeconds : kCpuCompileSeconds;
-    const double perKernel = environment.kernelSeconds;
+    const double perKernel = limits.kernelSeconds > 0 ? limits.kernelSeconds : environment.kernelSeconds;
     double about =
         (static_cast<double>(families.size()) * kCandidates + make) * compileSeconds / environment.compileThreads +
         measure * std::min(kMeasureSeconds, perKernel);
     double most = measure * perKernel + make * compileSeconds;
-    if (options.budgetSeconds > 0)
-      most = std::min(most, options.budgetSeconds);
+    if (limits.budgetSeconds > 0)
+      most = std::min(most, limits.budgetSeconds);
     about = std::min(about, most);
+    plan.kernels += jobs->size();
+    plan.stored += static_cast<size_t>(nothing);
     devices.push_back({{"device", place.key},
                        {"measure", measure},
                        {"make", make},
@@ -101,10 +100,16 @@ Result<Json> planWorkloads(const std::vector<Workload> &workloads, const TuneEnv
     }
     each.push_back({{"name", workload.name}, {"kernels", total}, {"shared", shared}});
   }
-  return Json{
-      {"workload", titleOf(workloads)},  {"operators", operatorNames(workloads)}, {"workloads", std::move(each)},
-      {"cache", environment.cache.path}, {"packs", environment.cache.packs},      {"compiler", environment.revision},
-      {"devices", std::move(devices)},   {"crossovers", std::move(crossovers)},   {"kernels", std::move(kernels)}};
+  plan.report = {{"workload", titleOf(workloads)},
+                 {"operators", operatorNames(workloads)},
+                 {"workloads", std::move(each)},
+                 {"cache", environment.cache->path()},
+                 {"packs", environment.cache->packPaths()},
+                 {"compiler", environment.revision},
+                 {"devices", std::move(devices)},
+                 {"crossovers", std::move(crossovers)},
+                 {"kernels", std::move(kernels)}};
+  return plan;
 }
 
 } // namespace nsa

@@ -16,14 +16,14 @@ struct TunePlace {
 Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const std::vector<Workload> &workloads,
                                               const TuneEnvironment &environment);
 
-struct TunePlanOptions {
-  double budgetSeconds = 0;
-  bool again = false;
+struct TunePlan {
+  size_t kernels = 0, stored = 0; // of all places
+  nlohmann::ordered_json report;
 };
-// The plan as JSON: {"workload", "operators", "workloads": [{"name", "kernels", "shared"}], "devices": [{"device",
+// The report: {"workload", "operators", "workloads": [{"name", "kernels", "shared"}], "devices": [{"device",
 // "measure", "make", "stored", "seconds_about", "seconds_at_most"}], "kernels":
 // [{"problem", "device", "do": "measure" | "make" | "nothing", ...}]}
-Result<nlohmann::ordered_json> planWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
-                                             const std::vector<TunePlace> &places, const TunePlanOptions &options);
+Result<TunePlan> planWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
+                               const std::vector<TunePlace> &places, const TuneLimits &limits);
 
 } // namespace nsa

@@ -88,31 +88,34 @@ Json jobRecord(const TuneJob &job, const std::string &device, bool isGpu) {
   return record;
 }
 
-Json emptyCounts() {
-  return {{"kernels", 0}, {"tuned", 0}, {"tuned elsewhere", 0}, {"made", 0}, {"stored", 0}, {"failed", 0}, {"left", 0}};
+std::string_view tuneStateName(TuneState state) {
+  constexpr std::string_view kNames[kTuneStates] = {"tuned", "tuned elsewhere", "made", "stored", "failed", "left"};
+  return kNames[static_cast<size_t>(state)];
 }
 
-void countOne(Json &counts, const std::string &status) {
-  for (const std::string &name : {std::string("kernels"), status})
-    counts[name] = counts[name].get<int>() + 1;
+Json TuneCounts::json() const {
+  Json counts = {{"kernels", kernels()}};
+  for (size_t i = 0; i < kTuneStates; ++i)
+    counts[std::string(tuneStateName(static_cast<TuneState>(i)))] = by[i];
+  return counts;
 }
 
-Json workloadReports(const std::vector<Workload> &workloads, const Json &records) {
+Json workloadReports(const std::vector<Workload> &workloads, const std::vector<TuneRow> &rows) {
   Json reports = Json::array();
   for (const Workload &workload : workloads) {
-    Json counts = emptyCounts();
+    TuneCounts counts;
     int shared = 0;
-    for (const Json &record : records) {
-      const Json &names = record["workloads"];
-      if (std::ranges::find(names, Json(workload.name)) == names.end())
+    for (const TuneRow &row : rows) {
+      const std::vector<std::string> &names = row.job->workloads;
+      if (std::ranges::find(names, workload.name) == names.end())
         continue;
       shared += names.size() > 1;
-      countOne(counts, record.value("status", ""));
+      ++counts[row.state];
     }
     reports.push_back({{"name", workload.name},
                        {"description", workload.description},
                        {"path", workload.path},
-                       {"counts", std::move(counts)},
+                       {"counts", counts.json()},
                        {"shared", shared}});
   }
   return reports;

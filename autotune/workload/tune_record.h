@@ -6,20 +6,48 @@
 #include "autotune/workload/stored_choices.h"
 #include "autotune/workload/tune_jobs.h"
 
+#include <array>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace nsa {
 
+// What became of a kernel that workloads need.
+enum class TuneState : uint8_t {
+  kTuned,
+  kTunedElsewhere, // by another process, for which this one waited
+  kMade,           // has no candidates to compare
+  kStored,         // was there before
+  kFailed,
+  kLeft // the budget was too little, or the caller ended the run
+};
+inline constexpr size_t kTuneStates = 6;
+std::string_view tuneStateName(TuneState state); // "tuned", "tuned elsewhere", "made", ...
+
+// Counts kernels by what became of them.
+struct TuneCounts {
+  std::array<size_t, kTuneStates> by{};
+
+  size_t &operator[](TuneState state) { return by[static_cast<size_t>(state)]; }
+  size_t operator[](TuneState state) const { return by[static_cast<size_t>(state)]; }
+  size_t kernels() const { return std::reduce(by.begin(), by.end()); }
+  nlohmann::ordered_json json() const;
+};
+
+// A row of a report.
+struct TuneRow {
+  const TuneJob *job = nullptr;
+  TuneState state = TuneState::kLeft;
+  nlohmann::ordered_json json{}; // null: no worker has reached the kernel
+};
+
 // The fields of a report row that say which kernel the row is about, and which call of it is timed.
 nlohmann::ordered_json jobRecord(const TuneJob &job, const std::string &device, bool isGpu);
-// A report counts its kernels, in all and by their status. emptyCounts returns these counts with the value 0. countOne
-// adds one kernel of the given status to the counts.
-nlohmann::ordered_json emptyCounts();
-void countOne(nlohmann::ordered_json &counts, const std::string &status);
 // Lists for each workload its name, its counts of kernels, and how many of its kernels other workloads need too.
-// `records` has a row for each kernel, with the kernel's status.
-nlohmann::ordered_json workloadReports(const std::vector<Workload> &workloads, const nlohmann::ordered_json &records);
+nlohmann::ordered_json workloadReports(const std::vector<Workload> &workloads, const std::vector<TuneRow> &rows);
 // The names of the workloads as one text, for example "nsa128, gqa4" or "nsa128, gqa4 (dense, window alone)".
 std::string titleOf(const std::vector<Workload> &workloads);
 // The names of the operators that the workloads are limited to. Empty: no limit.

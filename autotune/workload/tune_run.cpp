@@ -1,7 +1,6 @@
 #include "autotune/workload/tune_run.h"
 
 #include "autotune/workload/tune_queue.h"
-#include "autotune/workload/tune_record.h"
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/options/cache_settings.h"
 #include "runtime/process/run_at_once.h"
@@ -28,7 +27,7 @@ struct Model {
   bool isGpu = false;
   std::vector<TuneDevice> workers;
   std::vector<std::optional<StoredChoice>> stored; // by job: what needs nothing more
-  std::vector<Json> records;                       // by job; null: no worker reached it
+  std::vector<TuneRow> rows;                       // by job
   std::map<std::string, size_t> made;              // by family of kernels without choices: one that is stored
   std::unique_ptr<TuneQueue> queue;
   Json crossovers = Json::array();
@@ -39,7 +38,7 @@ public:
   WorkloadRun(const std::vector<Workload> &workloads, const TuneEnvironment &environment, const TuneRunOptions &options)
       : workloads(workloads), environment(environment), options(options) {}
 
-  Result<Json> run(std::vector<TuneDevice> devices) {
+  Result<TuneOutcome> run(std::vector<TuneDevice> devices) {
     NSA_RETURN_IF_ERROR(addDevices(std::move(devices)));
     NSA_RETURN_IF_ERROR(findJobs());
     findStored();
@@ -64,8 +63,8 @@ private:
   Status checkKept() const;
   // Adds how far the run is, and calls the callback. The caller holds `mutex`, or no other thread runs.
   void tell(TuneProgress progress);
-  Json recordOf(const Model &model, size_t index) const;
-  Json report();
+  TuneRow rowOf(const Model &model, size_t index, TuneState state) const;
+  TuneOutcome report();
   Json crossover(Model &model, const CrossoverJob &job);
   Json thresholdsOf(const Model &model);
 
@@ -98,8 +97,7 @@ Status WorkloadRun::addDevices(std::vector<TuneDevice> devices) {
 }
 
 Status WorkloadRun::findJobs() {
-  // Silent: the engines tell of files that cannot be used.
-  stored.emplace(environment.cache, StoredChoices::Access::kWrite, Logger());
+  stored.emplace(environment.cache, StoredChoices::Access::kWrite);
   std::vector<std::string> devices;
   for (const Model &model : models)
     devices.push_back(model.device);
@@ -111,34 +109,35 @@ Status WorkloadRun::findJobs() {
   return Status::ok();
 }
 
-Json WorkloadRun::recordOf(const Model &model, size_t index) const {
-  Json record = jobRecord(jobs[index], model.device, model.isGpu);
-  if (options.describeTimed && record.contains("timed"))
-    options.describeTimed(jobs[index], model.isGpu, record["timed"]);
-  return record;
+TuneRow WorkloadRun::rowOf(const Model &model, size_t index, TuneState state) const {
+  TuneRow row{&jobs[index], state, jobRecord(jobs[index], model.device, model.isGpu)};
+  row.json["status"] = tuneStateName(state);
+  if (options.describeTimed && row.json.contains("timed"))
+    options.describeTimed(jobs[index], model.isGpu, row.json["timed"]);
+  return row;
 }
 
 void WorkloadRun::findStored() {
   for (Model &model : models) {
     std::vector<size_t> wanted;
     model.stored.resize(jobs.size());
-    model.records.resize(jobs.size());
+    model.rows.resize(jobs.size());
     for (size_t i = 0; i < jobs.size(); ++i) {
-      if (!options.again)
+      model.rows[i].job = &jobs[i];
+      if (!options.limits.again)
         model.stored[i] = stored->find(jobs[i], model.device, {environment.revision, environment.exhaustive});
       if (!model.stored[i]) {
         wanted.push_back(i);
         continue;
       }
-      model.records[i] = recordOf(model, i);
-      model.records[i]["status"] = "stored";
+      model.rows[i] = rowOf(model, i, TuneState::kStored);
       if (!jobs[i].isTuned)
         model.made.emplace(jobs[i].family, i);
-      addStored(model.records[i], *model.stored[i]);
+      addStored(model.rows[i].json, *model.stored[i]);
     }
     model.queue = std::make_unique<TuneQueue>(jobs, std::move(wanted),
-                                              TuneQueue::Limits{.totalSeconds = options.budgetSeconds,
-                                                                .kernelSeconds = options.kernelSeconds,
+                                              TuneQueue::Limits{.totalSeconds = options.limits.budgetSeconds,
+                                                                .kernelSeconds = options.limits.kernelSeconds,
                                                                 .workers = static_cast<int>(model.workers.size()),
                                                                 .now = now});
   }
@@ -197,35 +196,40 @@ bool WorkloadRun::copyMade(Model &model, size_t index) {
 void WorkloadRun::finish(Model &model, const TuneDevice &worker, size_t index, const Result<nlohmann::json> &report,
                          double seconds) {
   const TuneJob &job = jobs[index];
-  Json record = recordOf(model, index);
-  record["on"] = worker.name;
-  record["seconds"] = seconds;
   Status failure = report.status();
-  if (report) {
-    addReport(record, *report);
+  if (report)
     if (const std::string trouble = report->value("store_trouble", ""); !trouble.empty())
       failure = Status::error(ErrorCode::kIoError, trouble);
-  }
   const bool elsewhere = report && report->value("tuned_elsewhere", false);
   const bool measured = report && report->value("tuned", true);
-  record["status"] = !failure.isOk() ? "failed"
-                     : !job.isTuned  ? "made"
-                     : elsewhere     ? "tuned elsewhere"
-                     : measured      ? "tuned"
-                                     : "left"; // its share of the budget was too little
+  TuneRow row = rowOf(model, index,
+                      !failure.isOk() ? TuneState::kFailed
+                      : !job.isTuned  ? TuneState::kMade
+                      : elsewhere     ? TuneState::kTunedElsewhere
+                      : measured      ? TuneState::kTuned
+                                      : TuneState::kLeft); // its share of the budget was too little
+  row.json["on"] = worker.name;
+  row.json["seconds"] = seconds;
+  if (report)
+    addReport(row.json, *report);
   if (!failure.isOk())
-    record["error"] = report ? failure.error().message : failure.toString();
+    row.json["error"] = report ? failure.error().message : failure.toString();
   const std::lock_guard lock(mutex);
-  tell({.secondsLeft = {}, .what = job.text(), .problem = job.problem, .failure = failure, .record = &record});
-  if (record["status"] == "made")
+  tell({.secondsLeft = {},
+        .what = job.text(),
+        .problem = job.problem,
+        .failure = failure,
+        .state = row.state,
+        .record = &row.json});
+  if (row.state == TuneState::kMade)
     model.made.emplace(job.family, index);
-  model.records[index] = std::move(record);
+  model.rows[index] = std::move(row);
 }
 
 // Said before the budget is spent, not with each kernel.
 Status WorkloadRun::checkKept() const {
   const bool makes = std::ranges::any_of(models, [](const Model &model) { return model.queue->state().total > 0; });
-  return makes ? KernelCache({.path = environment.cache.path}, Logger()).checkKept() : Status::ok();
+  return makes ? environment.cache->checkKept() : Status::ok();
 }
 
 void WorkloadRun::tell(TuneProgress progress) {
@@ -250,22 +254,24 @@ void WorkloadRun::tell(TuneProgress progress) {
 // there: an earlier answer does not hold for kernels that are new.
 Json WorkloadRun::crossover(Model &model, const CrossoverJob &job) {
   const auto isNew = [&](size_t i) {
-    return model.records[i].is_object() && model.records[i].value("status", "") == "tuned" &&
-           definitionOf(jobs[i].spec.op).isForward() && crossoverFamily(jobs[i].spec, job.batch) == job.family;
+    return model.rows[i].state == TuneState::kTuned && definitionOf(jobs[i].spec.op).isForward() &&
+           crossoverFamily(jobs[i].spec, job.batch) == job.family;
   };
-  bool isStale = options.again;
+  bool isStale = options.limits.again;
   for (size_t i = 0; i < jobs.size(); ++i)
     isStale = isStale || isNew(i);
   std::optional<StoredRoute> route = stored->routeOf(job.family, model.device, kCrossoverRoute);
   std::string status = "stored", error;
-  if (isStale || !route || !answers(*route, job, environment.revision)) {
-    const TuneDevice &worker = model.workers.front();
+  const TuneDevice &worker = model.workers.front();
+  const bool isMissing = isStale || !route || !answers(*route, job, environment.revision);
+  if (isMissing && !worker.measureDuel) {
+    route.reset();
+    status = "left";
+  } else if (isMissing) {
     const auto isOver = [&](double seconds) {
-      if (!worker.measureDuel)
-        return true;
       if (!isStopped)
         tell({.secondsLeft = {}, .what = job.text(), .isCrossover = true});
-      return isStopped || (options.budgetSeconds > 0 && now() - begin + seconds > options.budgetSeconds);
+      return isStopped || (options.limits.budgetSeconds > 0 && now() - begin + seconds > options.limits.budgetSeconds);
     };
     Result<std::optional<StoredRoute>> measured =
         measureCrossover(job, {worker.measureDuel, model.device, environment.revision, isOver});
@@ -290,9 +296,9 @@ Json WorkloadRun::crossover(Model &model, const CrossoverJob &job) {
 Json WorkloadRun::thresholdsOf(const Model &model) {
   Json thresholds = Json::array();
   std::set<std::pair<std::string, std::string>> wanted;
-  for (const Json &record : model.records)
-    if (record.contains("route"))
-      wanted.emplace(record["route"].value("family", ""), record["route"].value("name", ""));
+  for (const TuneRow &row : model.rows)
+    if (row.json.contains("route"))
+      wanted.emplace(row.json["route"].value("family", ""), row.json["route"].value("name", ""));
   for (const auto &[family, name] : wanted)
     if (const std::optional<StoredRoute> route = stored->routeOf(family, model.device, name))
       thresholds.push_back({{"family", family},
@@ -305,18 +311,9 @@ Json WorkloadRun::thresholdsOf(const Model &model) {
   return thresholds;
 }
 
-Json WorkloadRun::report() {
-  const double seconds = now() - begin;
-  Json report = {{"report", "nsa tune"},
-                 {"workload", titleOf(workloads)},
-                 {"operators", operatorNames(workloads)},
-                 {"cache", environment.cache.path},
-                 {"compiler", environment.revision},
-                 {"exhaustive", environment.exhaustive},
-                 {"budget_seconds", options.budgetSeconds},
-                 {"seconds", seconds},
-                 {"interrupted", isStopped.load()}};
-  Json counts = emptyCounts();
+TuneOutcome WorkloadRun::report() {
+  TuneOutcome outcome{.counts = {}, .seconds = now() - begin, .isStopped = isStopped, .report = {}};
+  std::vector<TuneRow> rows;
   Json devices = Json::array(), kernels = Json::array(), thresholds = Json::array(), crossovers = Json::array();
   for (Model &model : models) {
     Json names = Json::array();
@@ -324,52 +321,59 @@ Json WorkloadRun::report() {
       names.push_back(worker.name);
     devices.push_back({{"device", model.device}, {"names", std::move(names)}});
     for (size_t i = 0; i < jobs.size(); ++i) {
-      Json &record = model.records[i];
-      if (record.is_null()) {
-        record = recordOf(model, i);
-        record["status"] = "left";
-      }
-      countOne(counts, record.value("status", ""));
+      if (model.rows[i].json.is_null())
+        model.rows[i] = rowOf(model, i, TuneState::kLeft);
+      ++outcome.counts[model.rows[i].state];
     }
     for (Json &threshold : thresholdsOf(model))
       thresholds.push_back(std::move(threshold));
-    std::ranges::move(model.records, std::back_inserter(kernels));
+    std::ranges::move(model.rows, std::back_inserter(rows));
     std::ranges::move(model.crossovers, std::back_inserter(crossovers));
   }
-  report["counts"] = std::move(counts);
-  report["workloads"] = workloadReports(workloads, kernels);
-  report["devices"] = std::move(devices);
-  report["thresholds"] = std::move(thresholds);
-  report["crossovers"] = std::move(crossovers);
-  report["kernels"] = std::move(kernels);
-  return report;
+  Json workloadsReport = workloadReports(workloads, rows);
+  for (TuneRow &row : rows)
+    kernels.push_back(std::move(row.json));
+  outcome.report = {{"report", "nsa tune"},
+                    {"workload", titleOf(workloads)},
+                    {"operators", operatorNames(workloads)},
+                    {"cache", environment.cache->path()},
+                    {"compiler", environment.revision},
+                    {"exhaustive", environment.exhaustive},
+                    {"budget_seconds", options.limits.budgetSeconds},
+                    {"seconds", outcome.seconds},
+                    {"interrupted", outcome.isStopped},
+                    {"counts", outcome.counts.json()},
+                    {"workloads", std::move(workloadsReport)},
+                    {"devices", std::move(devices)},
+                    {"thresholds", std::move(thresholds)},
+                    {"crossovers", std::move(crossovers)},
+                    {"kernels", std::move(kernels)}};
+  return outcome;
 }
 
 } // namespace
 
-Result<TuneEnvironment> TuneEnvironment::of(const EngineOptions &options) {
-  Result<std::shared_ptr<const CompilerLibrary>> compiler = CompilerLibrary::open(options.compilerPath);
-  if (!compiler)
-    return compiler.status();
-  Logger logger(options.log, *options.logLevel);
-  std::vector<std::string> warnings;
-  Result<CacheSettings> cache = settingsOf(options, warnings);
-  if (!cache)
-    return cache.status();
-  for (const std::string &warning : warnings)
-    logger.log(LogLevel::kWarning, "cache", warning);
-  return TuneEnvironment{.revision = (*compiler)->sourceId(),
+Result<TuneEnvironment> TuneEnvironment::of(const EngineOptions &options, std::shared_ptr<KernelCache> cache) {
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> compiler, CompilerLibrary::open(options.compilerPath));
+  if (!cache) {
+    Logger logger(options.log, *options.logLevel);
+    std::vector<std::string> warnings;
+    NSA_ASSIGN_OR_RETURN(CacheSettings settings, settingsOf(options, warnings));
+    for (const std::string &warning : warnings)
+      logger.log(LogLevel::kWarning, "cache", warning);
+    cache = std::make_shared<KernelCache>(std::move(settings), std::move(logger));
+  }
+  return TuneEnvironment{.revision = (compiler)->sourceId(),
                          .templateDir = options.templateDir,
                          .cpuFeatures = options.cpuFeatures,
-                         .cache = std::move(*cache),
-                         .logger = std::move(logger),
+                         .cache = std::move(cache),
                          .compileThreads = options.compileThreads,
                          .kernelSeconds = options.tuneBudgetSeconds,
                          .exhaustive = options.tuneExhaustive};
 }
 
-Result<nlohmann::ordered_json> runWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
-                                            std::vector<TuneDevice> devices, const TuneRunOptions &options) {
+Result<TuneOutcome> runWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
+                                 std::vector<TuneDevice> devices, const TuneRunOptions &options) {
   return WorkloadRun(workloads, environment, options).run(std::move(devices));
 }
 

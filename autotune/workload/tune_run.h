@@ -6,6 +6,7 @@
 #include "autotune/workload/stored_choices.h"
 #include "autotune/workload/tune_crossover.h"
 #include "autotune/workload/tune_jobs.h"
+#include "autotune/workload/tune_record.h"
 #include "runtime/engine/options/options.h"
 
 #include <functional>
@@ -19,14 +20,14 @@ namespace nsa {
 // What a run takes from the options of an engine, and the revision of the engine's compiler.
 struct TuneEnvironment {
   std::string revision, templateDir, cpuFeatures;
-  CacheSettings cache;
-  Logger logger;
+  std::shared_ptr<KernelCache> cache;
   int compileThreads = 0;
   double kernelSeconds = 0; // the limit for tuning one kernel
   bool exhaustive = false;
 
-  // Opens the compiler library. `options` must be resolved options.
-  static Result<TuneEnvironment> of(const EngineOptions &options);
+  // Opens the compiler library. `options` must be resolved options. `cache` is the cache of the engine that tunes,
+  // which may be in memory alone; null stands for a cache of its own over the files that the options name.
+  static Result<TuneEnvironment> of(const EngineOptions &options, std::shared_ptr<KernelCache> cache = nullptr);
 };
 
 // What errors call the list of devices.
@@ -49,25 +50,37 @@ struct TuneProgress {
   std::string what;                  // the kernel (TuneJob::text) or the crossover (CrossoverJob::text)
   std::string problem{};             // the kernel's problem key
   Status failure{};                  // of a kernel that could not be tuned
+  std::optional<TuneState> state{};  // of a kernel that is done; nullopt for what begins, and for a crossover
   bool isCrossover = false;
   const nlohmann::ordered_json *record = nullptr; // the report's row of what is done; null for what begins
 };
 // A callback is called by one thread at a time. The answer false ends the run: nothing further begins.
 using TuneCallback = std::function<bool(const TuneProgress &progress)>;
 
-struct TuneRunOptions {
+// How much a run measures.
+struct TuneLimits {
   double budgetSeconds = 0; // for everything together; 0: no limit
   double kernelSeconds = 0; // for each kernel; 0: the engine's budget
   bool again = false;       // tunes also what is stored already
-  TuneCallback tell{};      // may be empty
+};
+
+struct TuneRunOptions {
+  TuneLimits limits{};
+  TuneCallback tell{}; // may be empty
   // Adds fields to a row's object `timed`, which describes the timed call. May be empty.
   std::function<void(const TuneJob &job, bool isGpu, nlohmann::ordered_json &timed)> describeTimed{};
 };
 
-// Returns the report as JSON, with the fields that docs/tuning.md describes. The report also lists the kernels that
-// could not be tuned. The result is an error only when no tuning could begin. After the callback has ended a run, the
-// report lists the kernels that were tuned until then.
-Result<nlohmann::ordered_json> runWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
-                                            std::vector<TuneDevice> devices, const TuneRunOptions &options);
+struct TuneOutcome {
+  TuneCounts counts;
+  double seconds = 0;
+  bool isStopped = false;        // by the callback
+  nlohmann::ordered_json report; // docs/tuning.md describes its fields
+};
+
+// The outcome also counts the kernels that could not be tuned. The result is an error only when no tuning could begin.
+// After the callback has ended a run, the outcome has the kernels that were tuned until then.
+Result<TuneOutcome> runWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
+                                 std::vector<TuneDevice> devices, const TuneRunOptions &options);
 
 } // namespace nsa

@@ -47,12 +47,11 @@ Status checkUnread(const char *name, bool isSet, const char *reader) {
 }
 
 nsa_tune_event eventOf(const TuneProgress &told) {
-  const std::string status = told.record ? told.record->value("status", "") : "";
-  return !told.record           ? NSA_TUNE_BEGINS
-         : !told.failure.isOk() ? NSA_TUNE_FAILED
-         : status == "made"     ? NSA_TUNE_MADE
-         : status == "left"     ? NSA_TUNE_LEFT
-                                : NSA_TUNE_TUNED;
+  return !told.record                       ? NSA_TUNE_BEGINS
+         : told.state == TuneState::kFailed ? NSA_TUNE_FAILED
+         : told.state == TuneState::kMade   ? NSA_TUNE_MADE
+         : told.state == TuneState::kLeft   ? NSA_TUNE_LEFT
+                                            : NSA_TUNE_TUNED;
 }
 
 TuneCallback callbackOf(const nsa_tune_options &options) {
@@ -73,16 +72,17 @@ TuneCallback callbackOf(const nsa_tune_options &options) {
   };
 }
 
-void fill(nsa_tune_counts &counts, const Json &report) {
-  const Json &by = report["counts"];
-  counts.kernels = by.value("kernels", 0);
-  counts.tuned = by.value("tuned", 0) + by.value("tuned elsewhere", 0);
-  counts.made = by.value("made", 0);
-  counts.stored = by.value("stored", 0);
-  counts.failed = by.value("failed", 0);
-  counts.left = by.value("left", 0);
-  counts.seconds = report.value("seconds", 0.0);
-  counts.stopped = report.value("interrupted", false);
+std::string fill(nsa_tune_counts &counts, const TuneOutcome &outcome) {
+  const TuneCounts &by = outcome.counts;
+  counts.kernels = by.kernels();
+  counts.tuned = by[TuneState::kTuned] + by[TuneState::kTunedElsewhere];
+  counts.made = by[TuneState::kMade];
+  counts.stored = by[TuneState::kStored];
+  counts.failed = by[TuneState::kFailed];
+  counts.left = by[TuneState::kLeft];
+  counts.seconds = outcome.seconds;
+  counts.stopped = outcome.isStopped;
+  return outcome.report.dump();
 }
 
 // The report of nsa_tune_spec: that of one kernel, or a list of them.
@@ -96,10 +96,11 @@ void fillOfSpec(nsa_tune_counts &counts, const Json &report) {
 }
 
 // A dry run counts what a run would have to do as left.
-void fillPlanned(nsa_tune_counts &counts, const Json &plan) {
-  counts.kernels = plan["kernels"].size();
-  counts.stored = plan["devices"][0].value("stored", 0);
-  counts.left = counts.kernels - counts.stored;
+std::string fill(nsa_tune_counts &counts, const TunePlan &plan) {
+  counts.kernels = plan.kernels;
+  counts.stored = plan.stored;
+  counts.left = plan.kernels - plan.stored;
+  return plan.report.dump();
 }
 
 double secondsOf(double seconds) { return seconds == kOff ? kNoBudgetSeconds : seconds; }
@@ -132,38 +133,29 @@ Result<std::string> tuneWorkload(Engine &engine, const char *text, const nsa_tun
   NSA_RETURN_IF_ERROR(checkUnread("kernel", options.kernel, "nsa_tune_spec"));
   NSA_RETURN_IF_ERROR(checkFlag("again", options.again));
   NSA_RETURN_IF_ERROR(checkFlag("dry_run", options.dry_run));
-  const double budgetSeconds = options.budget_seconds == kOff ? 0 : options.budget_seconds;
-  Result<Workload> workload = Workload::parse(text, kWorkload);
-  if (!workload)
-    return workload.status();
-  std::vector<Workload> workloads = {std::move(*workload)};
+  NSA_ASSIGN_OR_RETURN(Workload workload, Workload::parse(text, kWorkload));
+  std::vector<Workload> workloads = {std::move(workload)};
   NSA_RETURN_IF_ERROR(limitTo(namesOf(options.operators), workloads));
   NSA_RETURN_IF_ERROR(engine.checkTunes());
-  Result<TuneEnvironment> environment = TuneEnvironment::of(engine.settings());
-  if (!environment)
-    return environment.status();
-  Result<Json> report = Json();
+  NSA_ASSIGN_OR_RETURN(TuneEnvironment environment, TuneEnvironment::of(engine.settings(), engine.kernelCache()));
+  const TuneLimits limits{.budgetSeconds = options.budget_seconds == kOff ? 0 : options.budget_seconds,
+                          .kernelSeconds = secondsOf(options.kernel_seconds),
+                          .again = options.again == 1};
   if (options.dry_run) {
-    report = planWorkloads(workloads, *environment, {{engine.choiceKey(), engine.device().isGpu()}},
-                           {.budgetSeconds = budgetSeconds, .again = options.again == 1});
-  } else {
-    const auto tuneKernel = [&engine](const TuneJob &job, double budgetSeconds) {
-      return engine.tuneKernel(job.spec, job.maxima, job.problem, budgetSeconds);
-    };
-    report = runWorkloads(workloads, *environment,
-                          {{.name = engine.deviceName(),
-                            .key = engine.choiceKey(),
-                            .isGpu = engine.device().isGpu(),
-                            .tuneKernel = tuneKernel}},
-                          {.budgetSeconds = budgetSeconds,
-                           .kernelSeconds = secondsOf(options.kernel_seconds),
-                           .again = options.again == 1,
-                           .tell = callbackOf(options)});
+    NSA_ASSIGN_OR_RETURN(
+        TunePlan plan, planWorkloads(workloads, environment, {{engine.choiceKey(), engine.device().isGpu()}}, limits));
+    return fill(counts, plan);
   }
-  if (!report)
-    return report.status();
-  options.dry_run ? fillPlanned(counts, *report) : fill(counts, *report);
-  return report->dump();
+  const auto tuneKernel = [&engine](const TuneJob &job, double budgetSeconds) {
+    return engine.tuneKernel(job.spec, job.maxima, job.problem, budgetSeconds);
+  };
+  NSA_ASSIGN_OR_RETURN(TuneOutcome outcome, runWorkloads(workloads, environment,
+                                                         {{.name = engine.deviceName(),
+                                                           .key = engine.choiceKey(),
+                                                           .isGpu = engine.device().isGpu(),
+                                                           .tuneKernel = tuneKernel}},
+                                                         {.limits = limits, .tell = callbackOf(options)}));
+  return fill(counts, outcome);
 }
 
 // What both functions have in common: `tune` gets the options and fills the counts.

@@ -64,6 +64,7 @@ public:
 
   Device &device() { return *ownDevice; }
   const Counters &counters() const { return ownCounters; }
+  const std::shared_ptr<KernelCache> &kernelCache() const { return cache; }
   CacheCounters cacheCounters() const { return cache->counters(); }
   void countRun() { ownCounters.runs.raise(); }
 
@@ -104,7 +105,7 @@ private:
   Counters ownCounters;
   std::unique_ptr<Device> ownDevice;
   std::optional<GateOverride> gateOverride; // set when the caller's gates do not count
-  std::unique_ptr<KernelCache> cache;
+  std::shared_ptr<KernelCache> cache;
   std::unique_ptr<PlanRecord> record; // null: plans are not recorded
   std::unique_ptr<PinnedTable> pin;   // null: choices come from the cache
   std::unique_ptr<Planner> planner;   // holds kernels, so it is destroyed before the device

@@ -186,6 +186,50 @@ TEST_F(TuneWorkload, ADryRunTellsAndStoresNothing) {
   EXPECT_FALSE(isAnythingStored());
 }
 
+TEST_F(TuneWorkload, ADryRunTakesTheLimitOfAKernel) {
+  const api::Engine engine(options(NSA_MISS_DEFAULT));
+  nsa_tune_options tuning = NSA_INIT(nsa_tune_options);
+  tuning.dry_run = 1;
+  tuning.kernel_seconds = 0.5;
+  nsa_tune_counts counts = NSA_INIT(nsa_tune_counts);
+  const nlohmann::json plan = nlohmann::json::parse(engine.tuneWorkload(kWindow, tuning, &counts));
+  EXPECT_EQ(plan["devices"][0]["measure"], 1);
+  EXPECT_EQ(plan["devices"][0]["seconds_at_most"], 0.5);
+}
+
+// The database in memory is the engine's own.
+TEST_F(TuneWorkload, InMemoryNothingIsTunedTwice) {
+  nsa_engine_options inMemory = options(NSA_MISS_DEFAULT);
+  inMemory.cache_path = ":memory:";
+  const api::Engine engine(inMemory);
+  nsa_tune_counts counts = NSA_INIT(nsa_tune_counts);
+  engine.tuneWorkload(kWindow, NSA_INIT(nsa_tune_options), &counts);
+  EXPECT_EQ(counts.tuned, 1u);
+  engine.tuneWorkload(kWindow, NSA_INIT(nsa_tune_options), &counts);
+  EXPECT_EQ(counts.stored, 1u);
+  EXPECT_EQ(counts.tuned, 0u);
+}
+
+// A host measures no dense attention, so the crossover that the workload asks for is left, and nothing of it begins.
+TEST_F(TuneWorkload, WhatDoesNotBeginIsNotTold) {
+  nlohmann::json workload = nlohmann::json::parse(kTiny);
+  workload["prefill"]["crossover"] = true;
+  const api::Engine engine(options(NSA_MISS_DEFAULT));
+  std::vector<std::string> told;
+  nsa_tune_options tuning = NSA_INIT(nsa_tune_options);
+  tuning.budget_seconds = 1e-6;
+  tuning.user = &told;
+  tuning.progress = [](void *user, const nsa_tune_progress *progress) -> int32_t {
+    static_cast<std::vector<std::string> *>(user)->emplace_back(progress->what);
+    return 0;
+  };
+  nsa_tune_counts counts = NSA_INIT(nsa_tune_counts);
+  const nlohmann::json report = nlohmann::json::parse(engine.tuneWorkload(workload.dump(), tuning, &counts));
+  ASSERT_EQ(report["crossovers"].size(), 1u);
+  EXPECT_EQ(report["crossovers"][0]["status"], "left");
+  EXPECT_EQ(told, std::vector<std::string>());
+}
+
 TEST_F(TuneWorkload, WhatBreaksARuleIsAClearError) {
   expectError(errorOf(nullptr), "workload");
   expectError(errorOf(""), "workload holds no plan: it is empty");

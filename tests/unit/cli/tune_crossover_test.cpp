@@ -52,6 +52,22 @@ TEST(TuneCrossover, IsAskedOncePerHeadAndType) {
   Workload wide = workloadOf({64});
   wide.heads[0].spec.window = 77;
   EXPECT_NE(crossoverJobs({wide})[0].family, jobs[0].family) << "the window takes its time";
+  EXPECT_EQ(jobs[0].family,
+            "nsa batch=1 {\"dtype\":\"bf16\",\"query_heads\":8,\"kv_heads\":2,\"qk_dim\":64,\"v_dim\":64}");
+  Spec packed = jobs[0].spec;
+  packed.layout = Layout::kPacked;
+  EXPECT_EQ(crossoverFamily(packed, 1), jobs[0].family);
+  for (void (*change)(Spec &) :
+       {+[](Spec &spec) { spec.gate = Gate::kSoftmax; }, +[](Spec &spec) { spec.initBlocks = 0; },
+        +[](Spec &spec) { spec.localBlocks = 3; }, +[](Spec &spec) { spec.branches = kBranchWin; },
+        +[](Spec &spec) {
+          spec.cmpKind = CmpKind::kMlp;
+          spec.mlpHidden = 16;
+        }}) {
+    Workload other = workloadOf({64});
+    change(other.heads[0].spec);
+    EXPECT_NE(crossoverJobs({other})[0].family, jobs[0].family) << crossoverJobs({other})[0].family;
+  }
 }
 
 TEST(TuneCrossover, TakesAsLongAsTheSquareOfTheLength) {

@@ -136,60 +136,57 @@ std::string compiledLine(const TuneProgress &told) {
               : "failed: " + error);
 }
 
+TuneLimits limitsOf(const WorkloadFlags &flags) {
+  return {.budgetSeconds = flags.budgetSeconds, .kernelSeconds = flags.engine.tuneBudgetSeconds, .again = flags.again};
+}
+
 Status plan(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
   Result<EngineOptions> options = resolvedOptions(flags.engine);
-  Result<TuneEnvironment> environment = options ? TuneEnvironment::of(*options) : options.status();
-  if (!environment)
-    return environment.status();
+  NSA_ASSIGN_OR_RETURN(TuneEnvironment environment, options ? TuneEnvironment::of(*options) : options.status());
   std::vector<TunePlace> places;
   for (const std::string &target : flags.targets) {
-    Result<std::vector<TunePlace>> some = placesOfTarget(target, workloads, *environment);
+    Result<std::vector<TunePlace>> some = placesOfTarget(target, workloads, environment);
     if (!some)
       return ofCommandLine(some.status());
     places.insert(places.end(), some->begin(), some->end());
   }
   if (flags.targets.empty()) {
-    Result<std::vector<OpenDevice>> devices = openDevices(flags.engine.device, flags.engine);
-    if (!devices)
-      return devices.status();
-    for (const OpenDevice &device : *devices)
+    NSA_ASSIGN_OR_RETURN(std::vector<OpenDevice> devices, openDevices(flags.engine.device, flags.engine));
+    for (const OpenDevice &device : devices)
       if (std::ranges::find(places, device.key(), &TunePlace::key) == places.end())
         places.push_back({device.key(), device.isGpu()});
   }
-  Result<Json> planned =
-      planWorkloads(workloads, *environment, places, {.budgetSeconds = flags.budgetSeconds, .again = flags.again});
+  const Result<TunePlan> planned = planWorkloads(workloads, environment, places, limitsOf(flags));
   if (!planned)
     return ofCommandLine(planned.status());
   if (printsText(flags)) {
-    for (const Json &kernel : (*planned)["kernels"])
+    for (const Json &kernel : planned->report["kernels"])
       std::printf("%-8s %s  (%s)\n", kernel.value("do", "").c_str(), kernel.value("problem", "").c_str(),
                   kernel.value("for", "").c_str());
-    for (const Json &crossover : (*planned)["crossovers"])
+    for (const Json &crossover : planned->report["crossovers"])
       std::printf("%-8s crossover with dense attention  (%s)\n", crossover.value("do", "").c_str(),
                   crossover.value("for", "").c_str());
     if (!flags.operators.empty())
       std::printf("kernels of %s alone\n", operatorsText(workloads.front().operators).c_str());
     if (workloads.size() > 1)
-      for (const Json &workload : (*planned)["workloads"])
+      for (const Json &workload : planned->report["workloads"])
         std::printf("%s: %d kernels, %d of them shared with others\n", workload.value("name", "").c_str(),
                     workload.value("kernels", 0), workload.value("shared", 0));
-    for (const Json &device : (*planned)["devices"])
+    for (const Json &device : planned->report["devices"])
       std::printf("%s: %d to measure in %d families, %d to compile alone, %d stored; about %s, at most %s\n",
                   device.value("device", "").c_str(), device.value("measure", 0), device.value("families", 0),
                   device.value("make", 0), device.value("stored", 0),
                   durationText(device.value("seconds_about", 0.0)).c_str(),
                   durationText(device.value("seconds_at_most", 0.0)).c_str());
   }
-  return writeJson(flags, *planned);
+  return writeJson(flags, planned->report);
 }
 
 Ending compile(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
-  Result<EngineOptions> options = resolvedOptions(flags.engine);
-  if (!options)
-    return options.status();
+  NSA_ASSIGN_OR_RETURN(EngineOptions options, resolvedOptions(flags.engine));
   Result<Json> report = [&] {
     Narrator narrator("compiling", workloads, flags);
-    return compileWorkloads(workloads, *options,
+    return compileWorkloads(workloads, options,
                             {.targets = flags.targets, .again = flags.again, .tell = narrator.callback(compiledLine)});
   }();
   if (!report)
@@ -205,53 +202,48 @@ Ending compile(const std::vector<Workload> &workloads, const WorkloadFlags &flag
 }
 
 Ending tune(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
-  Result<std::vector<OpenDevice>> devices = openDevices(flags.engine.device, flags.engine);
-  if (!devices)
-    return devices.status();
-  Result<EngineOptions> options = resolvedOptions(flags.engine);
-  Result<TuneEnvironment> environment = options ? TuneEnvironment::of(*options) : options.status();
-  if (!environment)
-    return environment.status();
-  Result<Json> report = [&] {
+  NSA_ASSIGN_OR_RETURN(std::vector<OpenDevice> devices, openDevices(flags.engine.device, flags.engine));
+  NSA_ASSIGN_OR_RETURN(EngineOptions options, resolvedOptions(flags.engine));
+  options.logLevel = LogLevel::kOff; // the engines tell of files that cannot be used
+  NSA_ASSIGN_OR_RETURN(TuneEnvironment environment, TuneEnvironment::of(options));
+  Result<TuneOutcome> outcome = [&] {
     Narrator narrator("tuning", workloads, flags);
-    return runWorkloads(workloads, *environment, tuneDevices(*devices),
-                        {.budgetSeconds = flags.budgetSeconds,
-                         .kernelSeconds = flags.engine.tuneBudgetSeconds,
-                         .again = flags.again,
-                         .tell = narrator.callback(tunedLine),
-                         .describeTimed = addTimedWork});
+    return runWorkloads(
+        workloads, environment, tuneDevices(devices),
+        {.limits = limitsOf(flags), .tell = narrator.callback(tunedLine), .describeTimed = addTimedWork});
   }();
-  if (!report)
-    return ofCommandLine(report.status());
-  addMachine(*report, *devices, flags.json || !flags.reportPath.empty());
-  const Json &counts = (*report)["counts"];
+  if (!outcome)
+    return ofCommandLine(outcome.status());
+  Json &report = outcome->report;
+  const TuneCounts &counts = outcome->counts;
+  addMachine(report, devices, flags.json || !flags.reportPath.empty());
   const bool isLeft =
-      counts.value("left", 0) > 0 || std::ranges::any_of((*report)["crossovers"], [](const Json &crossover) {
+      counts[TuneState::kLeft] > 0 || std::ranges::any_of(report["crossovers"], [](const Json &crossover) {
         return crossover.value("status", "") == "left";
       });
   if (printsText(flags)) {
     if (workloads.size() > 1)
-      for (const Json &workload : (*report)["workloads"])
+      for (const Json &workload : report["workloads"])
         std::printf("%s: %s; %d shared with others\n", workload.value("name", "").c_str(),
                     summary(workload["counts"]).c_str(), workload.value("shared", 0));
-    std::printf("%s, in %s\n", summary(counts).c_str(), durationText(report->value("seconds", 0.0)).c_str());
-    for (const Json &crossover : (*report)["crossovers"])
+    std::printf("%s, in %s\n", summary(report["counts"]).c_str(), durationText(outcome->seconds).c_str());
+    for (const Json &crossover : report["crossovers"])
       std::printf("Crossover with dense attention, %s %s: %s\n", crossover.value("heads", "").c_str(),
                   crossover.value("dtype", "").c_str(), crossover.value("text", "").c_str());
     const bool isAllStored = std::ranges::all_of(
-        (*report)["crossovers"], [](const Json &crossover) { return crossover.value("status", "") == "stored"; });
-    if (isAllStored && counts.value("stored", 0) == counts.value("kernels", 0))
+        report["crossovers"], [](const Json &crossover) { return crossover.value("status", "") == "stored"; });
+    if (isAllStored && counts[TuneState::kStored] == counts.kernels())
       std::printf("Nothing was measured: all of it is stored, by this compiler. --again measures anew.\n");
     if (isLeft)
       std::printf("%s: the same command goes on from here.\n",
-                  report->value("interrupted", false) ? "Interrupted" : "The budget is spent");
+                  outcome->isStopped ? "Interrupted" : "The budget is spent");
   }
-  NSA_RETURN_IF_ERROR(writeJson(flags, *report));
+  NSA_RETURN_IF_ERROR(writeJson(flags, report));
   if (!flags.reportPath.empty())
-    NSA_RETURN_IF_ERROR(writeText(flags.reportPath, tuneHtml(*report)));
+    NSA_RETURN_IF_ERROR(writeText(flags.reportPath, tuneHtml(report)));
   if (printsText(flags))
-    printText("%s", placesText(report->value("cache", ""), flags.json.value_or(""), flags.reportPath).c_str());
-  NSA_RETURN_IF_ERROR(failures(*report));
+    printText("%s", placesText(report.value("cache", ""), flags.json.value_or(""), flags.reportPath).c_str());
+  NSA_RETURN_IF_ERROR(failures(report));
   return isLeft ? ExitCode::kLeft : ExitCode::kDone;
 }
 
@@ -268,26 +260,22 @@ std::string placesText(const std::string &database, const std::string &json, con
 }
 
 Ending tuneWorkloads(const WorkloadFlags &flags) {
-  Result<std::vector<Workload>> workloads = findWorkloads(flags.workloads, workloadFolder());
-  if (!workloads)
-    return workloads.status();
-  if (const Status status = limitTo(flags.operators, *workloads); !status.isOk())
+  NSA_ASSIGN_OR_RETURN(std::vector<Workload> workloads, findWorkloads(flags.workloads, workloadFolder()));
+  if (const Status status = limitTo(flags.operators, workloads); !status.isOk())
     return ofCommandLine(status);
-  for (const Workload &workload : *workloads)
+  for (const Workload &workload : workloads)
     for (const std::string &warning : workload.warnings)
       printWarning(warning);
   if (flags.dryRun)
-    return plan(*workloads, flags);
-  return flags.compileOnly ? compile(*workloads, flags) : tune(*workloads, flags);
+    return plan(workloads, flags);
+  return flags.compileOnly ? compile(workloads, flags) : tune(workloads, flags);
 }
 
 Status listWorkloads() {
   const std::string folder = workloadFolder();
   for (const std::string &name : readyWorkloads(folder)) {
-    Result<Workload> workload = findWorkload(name, folder);
-    if (!workload)
-      return workload.status();
-    std::printf("%-20s %s\n", name.c_str(), workload->description.c_str());
+    NSA_ASSIGN_OR_RETURN(Workload workload, findWorkload(name, folder));
+    std::printf("%-20s %s\n", name.c_str(), workload.description.c_str());
   }
   return Status::ok();
 }
