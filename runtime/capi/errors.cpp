@@ -1,7 +1,6 @@
 #include "runtime/capi/errors.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,9 +63,10 @@ void copyText(char *target, size_t capacity, std::string_view text) {
     while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
       --length;
   }
-  memcpy(target, text.data(), length);
-  memcpy(target + length, end.data(), end.size());
-  target[length + end.size()] = '\0';
+  // An empty view may hold a null pointer, which memcpy must not be given.
+  target = std::copy_n(text.data(), length, target);
+  target = std::copy(end.begin(), end.end(), target);
+  *target = '\0';
 }
 
 Status requirePointer(const void *pointer, std::string_view name) {
