@@ -1,8 +1,9 @@
 #include "runtime/capi/dlpack.h"
 
 #include "runtime/capi/sized_structs.h"
-#include "runtime/engine/call/call.h"
+#include "runtime/engine/call/tensor.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -49,13 +50,11 @@ Status fromDlpack(const DlTensor &source, nsa_tensor &result) {
   result.data = source.data ? static_cast<char *>(source.data) + source.byteOffset : nullptr;
   result.dtype = type->dtype;
   result.rank = source.rank;
-  int64_t rowMajor = 1;
-  for (int axis = source.rank; axis-- > 0;) {
-    result.shape[axis] = source.shape[axis];
-    result.strides[axis] = source.strides ? source.strides[axis] : rowMajor;
-    if (__builtin_mul_overflow(rowMajor, source.shape[axis], &rowMajor))
-      return Status::invalid("shape", std::to_string(source.shape[axis]), "the number of elements must fit 63 bits");
-  }
+  const auto axes = static_cast<size_t>(source.rank);
+  std::copy_n(source.shape, axes, result.shape);
+  NSA_RETURN_IF_ERROR(setRowMajorStrides({result.shape, axes}, {result.strides, axes}));
+  if (source.strides)
+    std::copy_n(source.strides, axes, result.strides);
   return Status::ok();
 }
 

@@ -5,10 +5,10 @@
 #include "runtime/capi/handles.h"
 #include "runtime/capi/sized_structs.h"
 #include "runtime/capi/source_id.h" // made by the build
+#include "runtime/engine/call/tensor.h"
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 
 using namespace nsa;
 using namespace nsa::capi;
@@ -56,13 +56,10 @@ nsa_tensor *nsa_tensor_rows_sized(nsa_tensor *tensor, size_t bytes, void *data, 
   rows.data = data;
   rows.dtype = dtype;
   rows.rank = shape ? rank : 0;
-  int64_t stride = 1;
-  for (int axis = std::min(rows.rank, static_cast<int32_t>(std::size(rows.shape))); axis-- > 0;) {
-    rows.shape[axis] = shape[axis];
-    rows.strides[axis] = stride;
-    if (__builtin_mul_overflow(stride, shape[axis], &stride))
-      rows.rank = axis = 0; // what reads the tensor refuses its rank
-  }
+  const auto axes = static_cast<size_t>(std::clamp(rows.rank, 0, kMaxTensorRank));
+  std::copy_n(shape, axes, rows.shape);
+  if (!setRowMajorStrides({rows.shape, axes}, {rows.strides, axes}).isOk())
+    rows.rank = 0; // what reads the tensor refuses its rank
   fillStruct(rows, tensor, bytes);
   return tensor;
 }

@@ -97,17 +97,9 @@ HostTensor drawTensor(DType dtype, std::vector<int64_t> shape, const std::functi
 }
 
 nsa_tensor contiguousTensor(void *data, DType dtype, const std::vector<int64_t> &shape) {
-  nsa_tensor tensor = NSA_INIT(nsa_tensor);
-  tensor.data = data;
-  tensor.dtype = static_cast<nsa_dtype>(dtype);
-  tensor.rank = static_cast<int32_t>(shape.size());
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    tensor.shape[i] = shape[i];
-    tensor.strides[i] = stride;
-    stride *= std::max<int64_t>(1, shape[i]);
-  }
-  return tensor;
+  nsa_tensor tensor;
+  return *nsa_tensor_rows(&tensor, data, static_cast<nsa_dtype>(dtype), static_cast<int32_t>(shape.size()),
+                          shape.data());
 }
 
 std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents) {

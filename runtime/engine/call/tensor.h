@@ -5,10 +5,12 @@
 
 #include "runtime/base/problem.h"
 #include "runtime/base/sparse_array.h"
+#include "runtime/base/status.h"
 #include "runtime/model/tensors.h"
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace nsa {
 
@@ -20,7 +22,13 @@ struct Tensor {
   int rank = 0;
   std::array<int64_t, kMaxTensorRank> shape = {};
   std::array<int64_t, kMaxTensorRank> strides = {}; // elements
+
+  void addAxis(int64_t extent) { shape[static_cast<size_t>(rank++)] = extent; }
 };
+
+// Sets the strides of a row-major (contiguous) tensor. The arguments have as many elements as the tensor has
+// dimensions. Returns an error if the number of the tensor's elements does not fit 63 bits.
+Status setRowMajorStrides(std::span<const int64_t> shape, std::span<int64_t> strides);
 
 // The tensors that the caller bound, by name. A call binds only a few of the many tensor names.
 using Bindings = SparseArray<Tensor, kTensorNames, TensorName>;

@@ -143,31 +143,29 @@ Tensor DecodeTrial::shaped(TensorName name, void *data, int64_t time) const {
   Tensor tensor;
   tensor.data = data;
   tensor.dtype = spec.types().of(rule.role);
-  auto append = [&](int64_t extent) { tensor.shape[static_cast<size_t>(tensor.rank++)] = extent; };
   const bool paged = spec.pageSize > 0;
   if (name == T::kCacheSeqlens) {
-    append(sequences);
+    tensor.addAxis(sequences);
   } else if (name == T::kBlockTable) {
-    append(sequences);
-    append(pages / sequences);
+    tensor.addAxis(sequences);
+    tensor.addAxis(pages / sequences);
   } else if (rule.lead == Lead::kQueries || rule.lead == Lead::kKeys) {
-    append(sequences);
-    append(time);
+    tensor.addAxis(sequences);
+    tensor.addAxis(time);
   } else if (rule.lead == Lead::kCache) {
-    append(paged ? pages : sequences);
-    append(paged ? spec.pageSize : room);
+    tensor.addAxis(paged ? pages : sequences);
+    tensor.addAxis(paged ? spec.pageSize : room);
   } else if (rule.lead == Lead::kCacheBlocks) {
-    append(paged ? pages : sequences);
-    append(paged ? spec.pageSize / spec.cmpStride : std::max<int64_t>(spec.compressedBlocks(room), 1));
+    tensor.addAxis(paged ? pages : sequences);
+    tensor.addAxis(paged ? spec.pageSize / spec.cmpStride : std::max<int64_t>(spec.compressedBlocks(room), 1));
   } else if (rule.lead == Lead::kRing) {
-    append(sequences);
-    append(spec.cmpBlock);
+    tensor.addAxis(sequences);
+    tensor.addAxis(spec.cmpBlock);
   }
   for (size_t i = 0; i < rule.axisCount; ++i)
-    append(axisExtent(rule.axes[i], spec));
-  int64_t stride = 1;
-  for (auto i = static_cast<size_t>(tensor.rank); i-- > 0; stride *= tensor.shape[i])
-    tensor.strides[i] = stride;
+    tensor.addAxis(axisExtent(rule.axes[i], spec));
+  const auto axes = static_cast<size_t>(tensor.rank);
+  (void)setRowMajorStrides({tensor.shape.data(), axes}, {tensor.strides.data(), axes}); // sized to fit a memory
   return tensor;
 }
 
