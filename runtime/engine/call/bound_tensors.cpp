@@ -91,10 +91,4 @@ Status BoundTensors::checkContiguous(TensorName name, int lastAxis) const {
                 kStridesHint);
 }
 
-int64_t BoundTensors::stride(TensorName name, int axis) const {
-  const Tensor &t = (*this)[name];
-  const auto index = static_cast<size_t>(axis);
-  return t.shape[index] <= 1 ? 0 : t.strides[index];
-}
-
 } // namespace nsa

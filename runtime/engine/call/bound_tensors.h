@@ -35,11 +35,6 @@ public:
   // were already checked.
   Status checkDisjoint(TensorName name) const;
 
-  // Returns the stride of an axis in elements, or 0 for an axis with the extent 1. An axis with the extent 1 may have
-  // any stride, and a stride that is not a multiple of 16 bytes would make ViewSlots::make mark the view as not
-  // aligned.
-  int64_t stride(TensorName name, int axis) const;
-
   // Returns the error for a tensor that breaks a rule. The error names the tensor and `aspect` as its field: for the
   // tensor "q" and the aspect ".shape", the field is "q.shape".
   static Status broken(TensorName name, const char *aspect, std::string value, std::string rule, std::string hint = "");

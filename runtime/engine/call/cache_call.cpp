@@ -33,7 +33,7 @@ Status CacheChecker::checkLengths() {
   if (spec.layout == Layout::kPacked)
     NSA_RETURN_IF_ERROR(tensors.checkExtent(kLengths, 0, call.sizes.batch, "the sequences of cu_seqlens_q"));
   call.sizes.batch = batch;
-  call.set(kLengths, tensors[kLengths], {tensors.stride(kLengths, 0)});
+  call.set(kLengths, tensors[kLengths], {tensors[kLengths].strideOf(0)});
   if (!isPaged())
     return Status::ok();
   NSA_RETURN_IF_ERROR(tensors.check(kTable, DType::kI32, 2));
@@ -41,7 +41,7 @@ Status CacheChecker::checkLengths() {
   NSA_RETURN_IF_ERROR(tensors.checkContiguous(kTable, 1));
   // No sequence is longer than a number of 32 bits says, however many pages it might have.
   room = std::min<int64_t>(tensors[kTable].shape[1] * spec.pageSize, std::numeric_limits<int32_t>::max());
-  call.set(kTable, tensors[kTable], {tensors.stride(kTable, 0), 1});
+  call.set(kTable, tensors[kTable], {tensors[kTable].strideOf(0), 1});
   return Status::ok();
 }
 

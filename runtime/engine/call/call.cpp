@@ -3,6 +3,7 @@
 #include "runtime/base/signature.h"
 #include "runtime/engine/call/bound_tensors.h"
 #include "runtime/engine/call/cache_call.h"
+#include "runtime/engine/call/coordinates.h"
 
 #include <algorithm>
 #include <bit>
@@ -130,7 +131,7 @@ private:
         call.sizes.batch = t.shape[0] - 1;
       else
         NSA_RETURN_IF_ERROR(tensors.checkExtent(name, 0, call.sizes.batch + 1, "batch + 1, as cu_seqlens_q"));
-      call.set(names[i], t, {tensors.stride(name, 0)});
+      call.set(names[i], t, {t.strideOf(0)});
     }
     return Status::ok();
   }
@@ -164,7 +165,7 @@ private:
       NSA_RETURN_IF_ERROR(tensors.checkContiguous(name, leading + rule.axisCount - 1));
     if (ofCache) {
       NSA_RETURN_IF_ERROR(cache.checkLead(name, rule.lead));
-      call.set(operand.name, t, coordinateStrides(name, rule, leading, viewRule(operand.view).rank),
+      call.set(operand.name, t, coordinateStrides(spec, operand, t),
                rule.lead == Lead::kRing || spec.pageSize > 0 ? 0 : rowsOf(name, 1));
       cache.addTable(rule.lead, call.tensors[static_cast<size_t>(operand.name)]);
       return Status::ok();
@@ -172,7 +173,7 @@ private:
     if (countsNoTime) {
       NSA_RETURN_IF_ERROR(rule.lead == Lead::kPositions ? checkPositions(name)
                                                         : tensors.checkExtent(name, 0, call.sizes.batch, "batch"));
-      call.set(operand.name, t, coordinateStrides(name, rule, leading, viewRule(operand.view).rank));
+      call.set(operand.name, t, coordinateStrides(spec, operand, t));
       return Status::ok();
     }
     if (rule.lead != Lead::kNone && !packed) {
@@ -184,7 +185,7 @@ private:
     }
     if (rule.lead != Lead::kNone)
       NSA_RETURN_IF_ERROR(checkTime(timeOf(rule.lead), name, rule.lead));
-    call.set(operand.name, t, coordinateStrides(name, rule, leading, viewRule(operand.view).rank),
+    call.set(operand.name, t, coordinateStrides(spec, operand, t),
              rule.lead == Lead::kNone ? 0 : rowsOf(name, timeAxis));
     return Status::ok();
   }
@@ -200,7 +201,7 @@ private:
   // For tensor maps. Entries that lie on each other have none: a kernel would ask for the second one.
   int64_t rowsOf(const TensorName &name, int timeAxis) const {
     const bool haveEntries = timeAxis > 0 && call.sizes.batch > 1;
-    return haveEntries && tensors.stride(name, 0) == 0 ? 0 : tensors[name].shape[static_cast<size_t>(timeAxis)];
+    return haveEntries && tensors[name].strideOf(0) == 0 ? 0 : tensors[name].shape[static_cast<size_t>(timeAxis)];
   }
 
   // After all shapes: strides that belong to another shape are no fault of their own.
@@ -217,29 +218,6 @@ private:
       NSA_RETURN_IF_ERROR(
           tensors.checkExtent(*keys.source, timeAxis, queries.extent, "as ", tensorName(*queries.source)));
     return cache.checkSharedPools();
-  }
-
-  // [entry, time] before the others where time counts; a matrix of a block's tokens has [token, element] for its first.
-  // A view with a coordinate more than these addresses the elements of a contiguous row.
-  std::array<int64_t, kMaxCoordinates> coordinateStrides(TensorName name, const TensorRule &rule, int leading,
-                                                         int rank) const {
-    std::array<int64_t, kMaxCoordinates> strides = {};
-    size_t next = 0;
-    if (rule.lead == Lead::kPositions || rule.lead == Lead::kSequences) {
-      strides[next++] = tensors.stride(name, 0);
-    } else if (rule.lead != Lead::kNone) {
-      const bool packedRows = packed && !CacheChecker::isOfCache(rule.lead);
-      strides[next++] = packedRows ? 0 : tensors.stride(name, 0);
-      strides[next++] = tensors.stride(name, packedRows ? 0 : 1);
-    }
-    const Axis first = rule.axes[0];
-    if (first == Axis::kBlockQk || first == Axis::kBlockV)
-      strides[next++] = tensors.stride(name, 0) * (first == Axis::kBlockQk ? spec.qkDim : spec.vDim);
-    for (int i = 0; i < rule.axisCount - rule.contiguous; ++i)
-      strides[next++] = tensors.stride(name, leading + i);
-    if (next < static_cast<size_t>(rank))
-      strides[next] = 1;
-    return strides;
   }
 
   Time &timeOf(Lead lead) { return lead == Lead::kQueries ? queries : lead == Lead::kKeys ? keys : blocks; }

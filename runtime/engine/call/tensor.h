@@ -24,6 +24,13 @@ struct Tensor {
   std::array<int64_t, kMaxTensorRank> strides = {}; // elements
 
   void addAxis(int64_t extent) { shape[static_cast<size_t>(rank++)] = extent; }
+  // Returns the stride of an axis in elements, or 0 for an axis with the extent 1. An axis with the extent 1 may have
+  // any stride, and a stride that is not a multiple of 16 bytes would make ViewSlots::make mark the view as not
+  // aligned.
+  int64_t strideOf(int axis) const {
+    const auto index = static_cast<size_t>(axis);
+    return shape[index] <= 1 ? 0 : strides[index];
+  }
 };
 
 // Sets the strides of a row-major (contiguous) tensor. The arguments have as many elements as the tensor has

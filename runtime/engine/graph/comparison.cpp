@@ -2,11 +2,15 @@
 
 #include "runtime/base/half.h"
 #include "runtime/base/signature.h"
+#include "runtime/engine/call/coordinates.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
 
 namespace nsa {
 
@@ -47,21 +51,30 @@ std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LoadedK
   Spec spec = rules.spec;
   spec.vDim = static_cast<int32_t>(fixedNumber(kernel, "v_dim", spec.vDim)); // of `select`: the keys as values
   const bool packed = spec.layout == Layout::kPacked;
+  const int64_t batch = call.grid.batch;
   const auto first = static_cast<int32_t>(call.scalars[static_cast<size_t>(Scalar::kQueryBegin)]);
   std::vector<Output> outputs;
   for (const Operand &operand : operandsOf(op)) {
     if (operand.role != Operand::Role::kOut)
       continue;
     const TensorRule &rule = tensorRule(operand.name);
-    const int64_t columns = axisExtent(rule.axes[1], spec);
-    const int64_t row = axisExtent(rule.axes[0], spec) * columns;
     const bool ofBlocks = rule.lead == Lead::kBlocks;
     const int64_t time = ofBlocks ? call.grid.maxBlocksC : layout.chunk;
-    outputs.push_back({operand.view,
-                       spec.types().of(rule.role),
-                       {packed ? 0 : time * row, row, columns, rule.contiguous ? 0 : 1},
-                       (packed && !ofBlocks ? 1 : call.grid.batch) * time * row,
-                       ofBlocks ? 0 : first * row});
+    Tensor tensor;
+    if (packed) {
+      tensor.addAxis(ofBlocks ? batch * time : time);
+    } else {
+      tensor.addAxis(batch);
+      tensor.addAxis(time);
+    }
+    for (size_t i = 0; i < rule.axisCount; ++i)
+      tensor.addAxis(axisExtent(rule.axes[i], spec));
+    const std::span shape(tensor.shape.data(), static_cast<size_t>(tensor.rank));
+    (void)setRowMajorStrides(shape, {tensor.strides.data(), shape.size()}); // the workspace has room for them
+    const std::array<int64_t, kMaxCoordinates> strides = coordinateStrides(spec, operand, tensor);
+    outputs.push_back({operand.view, spec.types().of(rule.role), strides,
+                       std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()),
+                       ofBlocks ? 0 : first * strides[1]});
   }
   return outputs;
 }

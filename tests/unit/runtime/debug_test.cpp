@@ -208,6 +208,30 @@ TEST_F(DebugTest, AWrongKernelIsFoundInItsPart) {
   EXPECT_GT(part["max_abs"], part["mean_abs"]) << part;
 }
 
+// An operator with one template: what a plan in memory runs was compiled before the template was mended.
+TEST_F(DebugTest, AWrongColumnOfARotationIsFound) {
+  const std::string path = "tile/rotate.mlir";
+  options.templateDir = copyTemplates();
+  const std::string right = templates.read(path);
+  for (const Operator op : {Operator::kRotate, Operator::kRotateBwd}) {
+    spec.op = op;
+    bindings = {};
+    draw({T::kX, T::kOut}, 2, 16);
+    // The first element of each pair stays as it is.
+    templates.replace(path, "arith.select %is_turning, %first_turned, %first ",
+                      "arith.select %is_turning, %first, %first ");
+    auto engine = open(MissPolicy::kDefault);
+    ASSERT_TRUE(run(*engine).isOk()) << run(*engine).toString();
+    templates.write(path, right);
+    const Json part = compared(*engine).at(std::string(operatorName(op)));
+    EXPECT_EQ(part["same_kernel"], false);
+    EXPECT_EQ(part["elements"], kTokens * 2 * 16);
+    EXPECT_GT(part["relative_rms"], 1e-1) << part;
+    auto mended = open(MissPolicy::kDefault);
+    EXPECT_EQ(compared(*mended).at(std::string(operatorName(op)))["max_abs"], 0);
+  }
+}
+
 TEST_F(DebugTest, AComparisonNeedsItsRoomAndACompiler) {
   spec.op = Operator::kWindow;
   auto engine = open(MissPolicy::kDefault);
