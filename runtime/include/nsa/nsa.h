@@ -284,9 +284,10 @@ typedef struct nsa_tensor {
   int64_t reserved[4];
 } nsa_tensor;
 
+/* clang-format off */
 /* The names of the tensors that each operator takes. In a shape, `..` is [batch, time] in the dense layout and [total]
- * in the packed layout. In the packed layout every operator but combine also takes CU_SEQLENS_Q and CU_SEQLENS_K, int32
- * [batch + 1]. If only one of CU_SEQLENS_Q and CU_SEQLENS_K is bound, its lengths are used for both queries and keys.
+ * in the packed layout. In the packed layout every operator but combine also takes CU_SEQLENS_Q and CU_SEQLENS_K. If
+ * only one of CU_SEQLENS_Q and CU_SEQLENS_K is bound, its lengths are used for both queries and keys.
  * "A else B" means that the operator reads B if A is not bound, so that all branches may read the same K and V.
  * Brackets mark tensors that a call may leave out.
  *
@@ -305,20 +306,27 @@ typedef struct nsa_tensor {
  *   rotate, rotate_bwd  X, [COS and SIN]                    -> OUT
  *
  * Shapes
- *   Q                    [.., query_heads, qk_dim]
- *   K*, V*               [.., kv_heads, qk_dim] and [.., kv_heads, v_dim]
- *   OUT, O_*             [.., query_heads, v_dim]; of rotate and rotate_bwd as X: [.., kv_heads, qk_dim]
- *   COS, SIN             fp32 [at least max_seqlen_k, rotary_dims / 2], or absent: computed in fp64
- *   LSE*                 fp32 [.., query_heads]
- *   K_OFFSET             int32 [batch]: the position of each sequence's first key, from -2^30 to 2^30; bound if and
- *                        only if the spec has key_offset. For cmp a multiple of cmp_stride. Query i stands at position
- * seqlen_k - seqlen_q + i. BLOCK_LIST           int32 [.., kv_heads, sel_count]: ascending numbers of the sequence's
- * blocks; -1 fills the end GATES                [.., heads, 3] in the order cmp, sel, win READS                int32
- * [.., kv_heads]: how many tokens and compressed blocks the query's group attended K_COMP, V_COMP       [.., kv_heads,
- * dim] with a row for each compressed block in the place of time A sequence of T tokens has N_c(T) = T < cmp_block ? 0
- * : (T - cmp_block) / cmp_stride + 1 compressed blocks. In the packed layout the blocks of the sequences follow each
- * other without gaps, and the tensors may have more rows than blocks. Only in the packed layout may a sequence of cmp,
- * select, rotate and rotate_bwd have more tokens than queries.
+ *   Q, Q_CMP                   [.., query_heads, qk_dim]
+ *   K, K_CMP, K_SEL, K_WIN     [.., kv_heads, qk_dim]
+ *   V, V_CMP, V_SEL, V_WIN     [.., kv_heads, v_dim]
+ *   CU_SEQLENS_Q, CU_SEQLENS_K int32 [batch + 1]: where each sequence begins, and the total
+ *   OUT                        [.., query_heads, v_dim]; of rotate and rotate_bwd the shape of X
+ *   O_CMP, O_SEL, O_WIN        [.., query_heads, v_dim]
+ *   X                          [.., kv_heads, qk_dim]
+ *   COS, SIN                   fp32 [at least max_seqlen_k, rotary_dims / 2], or absent: computed in fp64
+ *   LSE                        fp32 [.., query_heads]
+ *   LSE_CMP, LSE_SEL, LSE_WIN  fp32 [.., query_heads]
+ *   K_OFFSET                   int32 [batch]: the position of each sequence's first key, from -2^30 to 2^30; bound if
+ *                              and only if the spec has key_offset. For cmp a multiple of cmp_stride. Query i stands at
+ *                              position seqlen_k - seqlen_q + i.
+ *   BLOCK_LIST                 int32 [.., kv_heads, sel_count]: ascending numbers of the sequence's blocks; -1 fills
+ *                              the end
+ *   GATES                      [.., heads, 3] in the order cmp, sel, win
+ *   READS                      int32 [.., kv_heads]: how many tokens and compressed blocks the query's group attended
+ *   K_COMP, V_COMP             [.., kv_heads, dim] with a row for each compressed block in the place of time
+ * A sequence of T tokens has N_c(T) = T < cmp_block ? 0 : (T - cmp_block) / cmp_stride + 1 compressed blocks. In the
+ * packed layout the blocks of the sequences follow each other without gaps, and the tensors may have more rows than
+ * blocks. Only in the packed layout may a sequence of cmp, select, rotate and rotate_bwd have more tokens than queries.
  *
  * The cache of decode. Each call of decode brings T_q = T >= 1 new tokens of each sequence: a prompt, a chunk of a
  * prompt or a single token. In the packed layout CU_SEQLENS_Q gives the number of new tokens for each sequence, which
@@ -326,7 +334,8 @@ typedef struct nsa_tensor {
  * number of new tokens to CACHE_SEQLENS, and then computes for the new queries what nsa computes. The lengths of the
  * cache are in device memory alone, so a CUDA graph that captured one call computes every later step of decoding.
  *   CACHE_SEQLENS              int32 [batch]: tokens in the cache, 0 at first
- *   K_*CACHE, V_*CACHE         [batch, room, kv_heads, dim], with a page_size [pages, page_size, kv_heads, dim]
+ *   K_CACHE, K_SEL_CACHE, K_WIN_CACHE, V_CACHE, V_SEL_CACHE, V_WIN_CACHE
+ *                              [batch, room, kv_heads, dim], with a page_size [pages, page_size, kv_heads, dim]
  *   K_COMP_CACHE, V_COMP_CACHE [batch, at least N_c(room), kv_heads, dim],
  *                              with a page_size [pages, page_size / cmp_stride, kv_heads, dim]
  *   BLOCK_TABLE                int32 [batch, pages of a sequence]: entry i is the page of the sequence's tokens from
@@ -340,10 +349,15 @@ typedef struct nsa_tensor {
  * CPU, by nsa_plan_status on a GPU.
  *
  * Weights have the dtype of the spec, and all heads use the same weights. Weights of keys (_K) have D = qk_dim, weights
- * of values (_V) have D = v_dim:
- *   linear  W_K [cmp_block, D, D], [PE_K] [cmp_block, D], [B_K] [D]
- *   mlp     W1_K [cmp_block * D, mlp_hidden], [B1_K] [mlp_hidden], W2_K [mlp_hidden, D], [B2_K] [D], [PE_K] */
-/* clang-format off */
+ * of values (_V) have D = v_dim. The cmp_kind linear needs W_K and W_V. The cmp_kind mlp needs W1_K, W1_V, W2_K and
+ * W2_V. A call may leave out all other weights.
+ *   PE_K, PE_V                 linear and mlp: [cmp_block, D]
+ *   W_K, W_V                   linear: [cmp_block, D, D]
+ *   B_K, B_V                   linear: [D]
+ *   W1_K, W1_V                 mlp: [cmp_block * D, mlp_hidden]
+ *   B1_K, B1_V                 mlp: [mlp_hidden]
+ *   W2_K, W2_V                 mlp: [mlp_hidden, D]
+ *   B2_K, B2_V                 mlp: [D] */
 typedef enum nsa_name {
   NSA_Q = 0, NSA_K = 1, NSA_V = 2, NSA_K_WIN = 3, NSA_V_WIN = 4, NSA_OUT = 5, NSA_LSE = 6, NSA_CU_SEQLENS_Q = 7,
   NSA_CU_SEQLENS_K = 8, NSA_Q_CMP = 9, NSA_K_CMP = 10, NSA_V_CMP = 11, NSA_K_SEL = 12, NSA_V_SEL = 13,
