@@ -16,19 +16,27 @@ namespace nsa {
 namespace {
 
 using Use = Problem::Use;
+enum class Presence : uint8_t { kAlways, kOnlyWhereSet }; // problem_fields.def
 
 struct ProblemFieldRule {
   std::string_view name;
   Use use;
+  Presence presence;
   Names values; // of an enumeration; empty for numbers
 };
 constexpr Names kNumber;
 constexpr ProblemFieldRule kProblemFieldRules[] = {
-#define NSA_PROBLEM_FIELD(field, name, use, condition, value, values) {name, Use::use, values},
+#define NSA_PROBLEM_FIELD(field, name, use, presence, condition, value, values)                                        \
+  {name, Use::use, Presence::presence, values},
 #include "runtime/model/problem_fields.def"
 };
 static_assert(std::ranges::is_sorted(kProblemFieldRules, {}, &ProblemFieldRule::name), "the order of a problem key");
 static_assert(kProblemFields <= 32, "Problem::present has a bit for each field");
+
+const ProblemFieldRule *findRule(std::string_view name) {
+  const auto *rule = std::ranges::find(kProblemFieldRules, name, &ProblemFieldRule::name);
+  return rule == std::end(kProblemFieldRules) ? nullptr : rule;
+}
 
 uint32_t bitOf(ProblemField field) { return uint32_t{1} << static_cast<uint32_t>(field); }
 
@@ -43,8 +51,8 @@ std::string fieldText(ProblemField field, int64_t value) {
 Problem Problem::take(const Spec &spec, const Maxima &maxima, uint32_t fields, uint32_t constants) {
   const OperatorDef &def = definitionOf(spec.op);
   Problem problem(spec.op);
-#define NSA_PROBLEM_FIELD(field, name, use, condition, value, values)                                                  \
-  if (condition)                                                                                                       \
+#define NSA_PROBLEM_FIELD(field, name, use, presence, condition, value, values)                                        \
+  if ((condition) && (Presence::presence == Presence::kAlways || static_cast<int64_t>(value) != 0))                    \
     problem.set(ProblemField::field, static_cast<int64_t>(value));
 #include "runtime/model/problem_fields.def"
   return problem;
@@ -103,8 +111,8 @@ std::optional<Problem> Problem::parse(std::string_view key) {
       continue;
     }
     const size_t equals = std::min(word.find('='), word.size());
-    const auto *rule = std::ranges::find(kProblemFieldRules, word.substr(0, equals), &ProblemFieldRule::name);
-    if (rule == std::end(kProblemFieldRules) || rule->use != use || equals == word.size())
+    const ProblemFieldRule *rule = findRule(word.substr(0, equals));
+    if (!rule || rule->use != use || equals == word.size())
       return std::nullopt;
     const std::string_view text = word.substr(equals + 1);
     int64_t value = std::ranges::find(rule->values, text) - rule->values.begin();
@@ -114,7 +122,8 @@ std::optional<Problem> Problem::parse(std::string_view key) {
       value = bucketBits(value);
     const auto field = static_cast<ProblemField>(rule - kProblemFieldRules);
     problem.set(field, value);
-    if (value < 0 || problem.text(static_cast<size_t>(field)) != text)
+    const bool isUnnamed = value == 0 && rule->presence == Presence::kOnlyWhereSet;
+    if (value < 0 || isUnnamed || problem.text(static_cast<size_t>(field)) != text)
       return std::nullopt;
   }
   return problem;
@@ -161,7 +170,10 @@ std::string Problem::differenceText(const Problem &other) const {
   return result;
 }
 
-bool isNamedOnlyWhereSet(std::string_view name) { return name == "key_offset"; }
+bool isNamedOnlyWhereSet(std::string_view name) {
+  const ProblemFieldRule *rule = findRule(name);
+  return rule && rule->presence == Presence::kOnlyWhereSet;
+}
 
 size_t Problem::hash() const {
   // The hash multiplies pairs of 64-bit words and combines the two halves of each product by XOR, so that the result

@@ -183,7 +183,7 @@ private:
   std::array<int32_t, kProblemFields> values = {};
 };
 
-// Returns whether a problem names the value only where it is not 0. A problem that lacks the value has 0.
+// Returns whether a problem names the value only where it is not 0. The value of a problem that does not name it is 0.
 bool isNamedOnlyWhereSet(std::string_view name);
 
 } // namespace nsa

@@ -323,6 +323,8 @@ TEST(Problem, IsReadFromItsKey) {
         "window | batch=9223372036854775807"})
     EXPECT_FALSE(read(key)) << key;
   EXPECT_FALSE(read("window qk_dim=4294967360 |")) << "2^32 + 64";
+  EXPECT_TRUE(read("window key_offset=1 |"));
+  EXPECT_FALSE(read("window key_offset=0 |")) << "a key names the value only where it is set";
 }
 
 TEST(Problem, SaysHowAnotherDiffers) {
