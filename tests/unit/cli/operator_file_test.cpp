@@ -74,6 +74,18 @@ TEST(OperatorFile, OffsetsOfKeysAreReadInBothLayouts) {
   EXPECT_EQ(read(Operator::kDense, tensors).status().error().rule, "must be [batch]");
 }
 
+// Where the operator does not read it, neither the tensor nor the configuration makes a key of it.
+TEST(OperatorFile, WhatTheOperatorDoesNotReadIsIgnored) {
+  const Tensors compressed = {{"k", tensor({50, 2, 16})}, {"v", tensor({50, 2, 16})}};
+  for (const char *config : {"{}", R"({"key_offset": true, "page_size": 64})", R"({"key_offset": false})"}) {
+    const Result<OperatorFile> file = read(Operator::kCompress, with(compressed, "k_offset", lengths({-64})), config);
+    ASSERT_TRUE(file) << file.status().toString();
+    EXPECT_FALSE(file->inputs.spec.keyOffset) << config;
+    EXPECT_EQ(file->inputs.spec.pageSize, 0) << config;
+    EXPECT_FALSE(file->inputs.tensors.contains(TensorName::kKOffset)) << config;
+  }
+}
+
 // Tables of cosines have positions in the place of time, and no batch.
 TEST(OperatorFile, TablesOfAnglesHaveNoBatch) {
   HostTensor table = HostTensor::make(DType::kF32, {20, 32});
@@ -287,6 +299,8 @@ std::vector<Wrong> wrongFiles() {
   add("CmpBlock", kNsa, forward(), R"({"cmp_kind": "linear", "cmp_block": 16})", "cmp_block = 16: must agree");
   add("GatePerGroup", kNsa, forward(), R"({"gate_per_group": true})",
       "gate_per_group = true: must agree with the tensors, which say false");
+  add("KeyOffset", kWin, with(window(), "k_offset", lengths({-64})), R"({"key_offset": false})",
+      "key_offset = false: must agree with the tensors, which say true");
   add("GatePerHead", Operator::kCombine, combined(), R"({"gate_per_group": false})",
       "gate_per_group = false: must agree with the tensors, which say true");
   add("KvHeadsOfGates", Operator::kCombine, combined(), R"({"kv_heads": 4})", "kv_heads = 4: must agree");

@@ -75,6 +75,7 @@ public:
       : config(config), file(file), decodes(definitionOf(op).hasCache), cache(config, file, result.inputs) {
     spec = config.spec;
     spec.op = op;
+    spec.clearUnread();
     // The rest is the tensors' to say: queryHeads and the like stay as they are where no tensor shows them. How many
     // keys decode has stands in its cache.
     isPacked = file.contains("cu_seqlens_q") || (!decodes && file.contains("cu_seqlens_k")) ||
@@ -82,7 +83,7 @@ public:
   }
 
   Result<OperatorFile> run() {
-    spec.keyOffset = spec.keyOffset || file.contains(std::string(tensorName(TensorName::kKOffset)));
+    NSA_RETURN_IF_ERROR(settleKeyOffset());
     for (const Operand &operand : operandsOf(spec.op))
       if (operand.isRead() && takes(spec, operand.name))
         NSA_RETURN_IF_ERROR(readOperand(operand));
@@ -132,6 +133,16 @@ private:
     if (decodes)
       return "must be [batch, " + time + text + "]";
     return "must be [" + time + text + "] or [batch, " + time + text + "]";
+  }
+
+  // A tensor of offsets says that there are some, to an operator that reads offsets.
+  Status settleKeyOffset() {
+    if (!(fieldsOf(spec.op) & kKeyOffsetField) || !file.contains(nameText(T::kKOffset)))
+      return Status::ok();
+    if (config.has("key_offset") && !spec.keyOffset)
+      return disagrees("key_offset", "false", "true");
+    spec.keyOffset = true;
+    return Status::ok();
   }
 
   Status readOperand(const Operand &operand) {
