@@ -30,8 +30,8 @@ struct StoredRules {
 
 class StoredChoices {
 public:
-  // With kRead, no file is created. With kWrite, the database file is created. kWrite is for programs that will write
-  // into the database.
+  // kWrite is for programs that will write into the database. With kWrite, a database that exists is opened for
+  // writing. A database that does not exist is created by the first write, or by KernelCache::checkKept.
   enum class Access { kRead, kWrite };
   StoredChoices(std::shared_ptr<KernelCache> own, Access access) : cache(std::move(own)) {
     if (access == Access::kWrite)

@@ -54,9 +54,9 @@ enum SpecField : uint32_t {
   kForced = 128,          // the fields about blocks that every query selects
   kGates = 256,           // gate, gate_per_group, branches
   kPages = 512,           // page_size
+  kMlp = 1024,            // mlp_hidden, mlp_activation: read if cmp_kind is mlp (Spec::fields)
   kRotary = 2048,         // rotary_dims, rotary_base, rotary_style
   kKeyOffsetField = 4096, // key_offset
-  kMlp = 1024,            // mlp_hidden, mlp_activation: read if cmp_kind is mlp (Spec::fields)
 };
 
 // Values that are compiled into the kernels of an operator, beside the dtype and the fields that the operator reads.

@@ -70,13 +70,15 @@ struct LadderRequest {
   std::string forcedTemplate{}; // "": any
 };
 
-// Returns the choices whose kernels can be used for the request, the best first. rankFallbacks sorts the choices by
-// five criteria. The first criterion is FallbackStep. The second criterion applies only to two choices of the step
-// kArchitecture: the choice for the newer architecture comes first. By the third criterion of rankFallbacks, measured
-// choices come before choices that were not measured. By the fourth criterion of rankFallbacks, the choice with the
-// smaller `distance` comes first. By the fifth criterion of rankFallbacks, the choice for the longer lengths comes
-// first. The array `choices` must contain first the choices of the database, and then the choices of the packs in the
-// order in which the engine searches the packs.
+// Returns the choices whose kernels can be used for the request, the best first. Two choices are compared by these
+// criteria, in this order:
+// 1. The better FallbackStep comes first.
+// 2. Of two choices of the step kArchitecture, the choice for the newer architecture comes first.
+// 3. A measured choice comes before a choice that was not measured.
+// 4. The choice with the smaller `distance` comes first.
+// 5. The choice for the longer lengths comes first.
+// The array `choices` must contain first the choices of the database, and then the choices of the packs in the order in
+// which the engine searches the packs.
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 
 // Returns the choice with the smallest distance from the request's problem, for messages. It is possible that the

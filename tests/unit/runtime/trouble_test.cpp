@@ -78,8 +78,9 @@ TEST_F(Trouble, ATypeThatNoKernelHasIsNamed) {
       "invalid argument: cache_dtype = fp8_e4m3: must be bf16, the dtype: no kernel reads a cache of another type");
   spec.cacheDtype.reset();
   spec.gradDtype = DType::kF32;
-  EXPECT_EQ(planStatus(*engine).toString(),
-            "invalid argument: grad_dtype = fp32: must be bf16, the dtype: no operator computes gradients");
+  EXPECT_EQ(
+      planStatus(*engine).toString(),
+      "invalid argument: grad_dtype = fp32: must be bf16, the dtype: no kernel computes gradients of another type");
 }
 
 TEST_F(Trouble, ACompilerThatCannotBeOpenedIsClear) {
