@@ -50,3 +50,21 @@ func.func @other_type(%x: tensor<16x16xf32>) -> tensor<16x16xf16> {
   %y = tile.cast %x : tensor<16x16xf32> -> tensor<16x16xf16>
   return %y : tensor<16x16xf16>
 }
+
+// An argument that only the dropped arm uses disappears. An argument that the chosen arm uses stays, and so does an
+// unused argument without the attribute. No argument keeps the attribute.
+// CHECK-LABEL: func.func @used_arguments
+// CHECK-SAME: (%arg0: i1, %arg1: i32, %arg2: !tile.view<i32, 1>)
+// CHECK: tile.report %{{.*}}, %{{.*}}, %{{.*}} to %arg2
+func.func @used_arguments(%bad: i1, %unused: i32, %dropped: i32 {tile.if_used},
+                          %status: !tile.view<i32, 1> {tile.if_used}) {
+  %is_dropped = arith.constant 0 : i1
+  %zero = arith.constant 0 : i32
+  %value = scf.if %is_dropped -> (i32) {
+    scf.yield %dropped : i32
+  } else {
+    scf.yield %zero : i32
+  }
+  tile.report %bad, %value, %value to %status : !tile.view<i32, 1>
+  return
+}

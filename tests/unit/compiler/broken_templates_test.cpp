@@ -56,6 +56,19 @@ TEST_F(BrokenTemplates, UnknownTargetsAndTakenNamesAreFaults) {
   EXPECT_NE(error().error().rule.find("unknown target 'sm_70'"), std::string::npos);
 }
 
+TEST_F(BrokenTemplates, AConditionOfAnArgumentNamesItsLine) {
+  const std::string header = "header/causal_attention_arguments.inc";
+  folder.replace(header, "k_offset int32 1 if key_offset && !packed", "k_offset int32 1 if 1 / packed");
+  const std::string text = folder.read(header);
+  const auto lines = std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(text.find("1 / packed")), '\n');
+  call.target = "sm_80";
+  call.templateName = "row_attention";
+  const Status status = error();
+  EXPECT_EQ(status.code(), ErrorCode::kCompileFailed);
+  EXPECT_EQ(status.error().value, header + ":" + std::to_string(lines + 1)) << status.toString();
+  EXPECT_NE(status.error().rule.find("divides by zero"), std::string::npos) << status.toString();
+}
+
 TEST_F(BrokenTemplates, UnknownHolesNameTheHole) {
   folder.replace(kTile, "${group}", "${gruop}");
   Status status = error();

@@ -246,6 +246,30 @@ INSTANTIATE_TEST_SUITE_P(All, Stages,
                                          StageCase{"sm_80", NSA_COMPILER_STAGE_CUDA, "__global__"},
                                          StageCase{"sm_80", NSA_COMPILER_STAGE_LLVM, nullptr}));
 
+// The arguments of a hand-scheduled kernel whose header gives two of them a condition.
+TEST(Compile, AnArgumentIsThereWhereItsConditionHolds) {
+  const auto hasOffsets = [](const std::map<std::string, std::string> &fixed) {
+    CompileCall call;
+    call.target = "sm_80";
+    call.templateName = "row_attention";
+    call.stage = NSA_COMPILER_STAGE_TEMPLATE;
+    for (const auto &[name, value] : fixed)
+      call.fixed[name] = value;
+    const auto compiled = call.compile();
+    EXPECT_TRUE(compiled) << compiled.status().toString();
+    if (!compiled)
+      return false;
+    const size_t begin = compiled->bytes.find("struct Arguments {");
+    const std::string arguments = compiled->bytes.substr(begin, compiled->bytes.find("};", begin) - begin);
+    EXPECT_NE(arguments.find(" scale_log2;"), std::string::npos) << arguments;
+    EXPECT_EQ(arguments.find(" k_offset;") != std::string::npos, arguments.find(" status;") != std::string::npos);
+    return arguments.find(" k_offset;") != std::string::npos;
+  };
+  EXPECT_FALSE(hasOffsets({}));
+  EXPECT_TRUE(hasOffsets({{"key_offset", "1"}}));
+  EXPECT_FALSE(hasOffsets({{"key_offset", "1"}, {"packed", "1"}})) << "the kernel of the sequences checks them";
+}
+
 TEST(Compile, EmittedCudaIsSelfContained) {
   CompileCall call;
   call.target = "sm_90a";

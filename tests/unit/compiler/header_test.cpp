@@ -117,6 +117,22 @@ TEST(TemplateHeader, ReadsTheLinesOfHandScheduledCuda) {
   EXPECT_EQ(header->targets, std::vector<std::string>{"gpu"}) << "CUDA without a targets line means every GPU";
 }
 
+TEST(TemplateHeader, AParameterOfHandScheduledCudaMayHaveACondition) {
+  Result<TemplateHeader> header = parseCuda(kMinimal + "//! fixed packed\n"
+                                                       "//! param view q dtype 3\n"
+                                                       "//! param view k_offset int32 1 if !packed && 2 > 1\n"
+                                                       "//! param i32 window\n");
+  ASSERT_TRUE(header) << header.status().toString();
+  ASSERT_EQ(header->params.size(), 3u);
+  ASSERT_EQ(header->conditions.size(), 3u);
+  EXPECT_EQ(header->params[1].name, "k_offset");
+  EXPECT_EQ(header->params[1].rank, 1);
+  EXPECT_EQ(header->conditions[1].expression.text(), "!packed && 2 > 1");
+  EXPECT_EQ(header->conditions[1].place.line, 7);
+  EXPECT_FALSE(header->conditions[0].isPresent());
+  EXPECT_FALSE(header->conditions[2].isPresent());
+}
+
 struct Fault {
   const char *name;
   const char *line; // stands after the four minimal lines, as line 5
@@ -211,6 +227,11 @@ TEST(TemplateHeader, HandScheduledFaults) {
                           {"", "//! param map q_map q 64, 1, wide", "unknown name 'wide'"},
                           {"", "//! param i32 a\n//! param map q_map q 64, 1, 64", "maps come before other"},
                           {"", "//! param i32 a\n//! param i32 a", "'a' is declared twice"},
+                          {"", "//! param map q_map q 64, 1, 64 if 1", "a map has no condition"},
+                          {"", "//! param i32 window if", "expected 'param view"},
+                          {"", "//! param i32 window if 1 +", "found the end"},
+                          {"", "//! param i32 window if wide", "unknown name 'wide'"},
+                          {"", "//! param i32 window if batch == 1", "'batch' is known at launch only"},
                           {"", "//! targets cpu", "cannot target the cpu"},
                           {"", "", "declares its arguments"}};
   for (const Fault &fault : faults) {
