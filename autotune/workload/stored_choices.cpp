@@ -40,16 +40,15 @@ std::optional<StoredRoute> StoredChoices::routeOf(const std::string &family, con
   return cache->findRoute(family, device, name);
 }
 
-std::vector<Step> StoredChoices::routedSteps(const Spec &spec, const Maxima &maxima,
+std::vector<Step> StoredChoices::routedSteps(const Spec &spec, const Maxima &maxima, const RouteRules &rules,
                                              const std::vector<std::string> &devices) {
   std::vector<Step> steps;
   for (const std::string &device : devices) {
-    const Routing routing = routingOf(spec, maxima, [&](const std::string &family, const std::string &name) {
+    const Routing routing = routingOf(spec, maxima, rules, [&](const std::string &family, const std::string &name) {
       return cache->findRoute(family, device, name);
     });
-    if (routing.isByThreshold())
-      for (Step &step : routing.steps())
-        steps.push_back(std::move(step));
+    for (Step &step : routing.steps())
+      steps.push_back(std::move(step));
   }
   return steps;
 }

@@ -51,9 +51,9 @@ public:
   std::optional<StoredRoute> routeOf(const std::string &family, const std::string &device, const std::string &name);
 
   // Measured thresholds (runtime/engine/choices/routes.h) may change which kernels (steps) a call launches. For each
-  // device in `devices` whose stored thresholds apply to the call, routedSteps returns the steps that the call launches
-  // on the device. If no stored threshold applies to the call, the result is empty.
-  std::vector<Step> routedSteps(const Spec &spec, const Maxima &maxima, const std::vector<std::string> &devices);
+  // device in `devices`, routedSteps returns the steps that the call launches on the device.
+  std::vector<Step> routedSteps(const Spec &spec, const Maxima &maxima, const RouteRules &rules,
+                                const std::vector<std::string> &devices);
   // Needs kWrite.
   Status put(const StoredRoute &route) { return cache->putRoute(route); }
   // Stores the choice of the job `from` for the job `to` as well, so that both jobs use one kernel. The jobs `from` and

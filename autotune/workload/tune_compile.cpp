@@ -39,7 +39,7 @@ public:
       : workloads(workloads), engine(engine), options(options) {}
 
   Result<Json> run() {
-    NSA_ASSIGN_OR_RETURN(jobs, expand(workloads));
+    NSA_ASSIGN_OR_RETURN(jobs, expand(workloads, engine.routeRules()));
     NSA_RETURN_IF_ERROR(open());
     for (const std::string &target : options.targets)
       NSA_RETURN_IF_ERROR(addFamilies(target));

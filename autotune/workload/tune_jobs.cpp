@@ -11,7 +11,7 @@ namespace {
 
 class Expansion {
 public:
-  explicit Expansion(const RoutedSteps &routed) : routed(routed) {}
+  Expansion(const RouteRules &rules, const RoutedSteps &routed) : rules(rules), routed(routed) {}
 
   Result<std::vector<TuneJob>> run(const std::vector<Workload> &workloads) {
     for (const Workload &workload : workloads)
@@ -87,7 +87,7 @@ private:
       info.field = workload.path + ": " + origin.place + ": " + info.field;
       return Status(std::move(info));
     }
-    std::vector<Step> steps = stepsOf(spec, maxima);
+    std::vector<Step> steps = routingOf(spec, maxima, rules).steps();
     if (routed)
       for (Step &step : routed(spec, maxima))
         steps.push_back(std::move(step));
@@ -121,6 +121,7 @@ private:
     return Status::ok();
   }
 
+  const RouteRules &rules;
   const RoutedSteps &routed;
   std::vector<TuneJob> jobs;
   std::map<std::string, size_t> known; // the job of a problem
@@ -140,8 +141,9 @@ std::string TuneJob::text() const {
          (isUsual ? "" : " queries=" + std::to_string(maxima.seqlenQ)) + " " + role;
 }
 
-Result<std::vector<TuneJob>> expand(const std::vector<Workload> &workloads, const RoutedSteps &routed) {
-  return Expansion(routed).run(workloads);
+Result<std::vector<TuneJob>> expand(const std::vector<Workload> &workloads, const RouteRules &rules,
+                                    const RoutedSteps &routed) {
+  return Expansion(rules, routed).run(workloads);
 }
 
 std::optional<TimedCall> timedCall(const TuneJob &job, bool isGpu) {

@@ -40,8 +40,10 @@ Result<TunePlan> planWorkloads(const std::vector<Workload> &workloads, const Tun
   std::vector<std::string> names;
   for (const TunePlace &place : places)
     names.push_back(place.key);
-  Result<std::vector<TuneJob>> jobs = expand(
-      workloads, [&](const Spec &spec, const Maxima &maxima) { return stored.routedSteps(spec, maxima, names); });
+  Result<std::vector<TuneJob>> jobs =
+      expand(workloads, environment.routes, [&](const Spec &spec, const Maxima &maxima) {
+        return stored.routedSteps(spec, maxima, environment.routes, names);
+      });
   if (!jobs)
     return jobs.status();
 

@@ -101,8 +101,10 @@ Status WorkloadRun::findJobs() {
   std::vector<std::string> devices;
   for (const Model &model : models)
     devices.push_back(model.device);
-  Result<std::vector<TuneJob>> expanded = expand(
-      workloads, [&](const Spec &spec, const Maxima &maxima) { return stored->routedSteps(spec, maxima, devices); });
+  Result<std::vector<TuneJob>> expanded =
+      expand(workloads, environment.routes, [&](const Spec &spec, const Maxima &maxima) {
+        return stored->routedSteps(spec, maxima, environment.routes, devices);
+      });
   if (!expanded)
     return expanded.status();
   jobs = std::move(*expanded);
@@ -367,6 +369,7 @@ Result<TuneEnvironment> TuneEnvironment::of(const EngineOptions &options, std::s
                          .templateDir = options.templateDir,
                          .cpuFeatures = options.cpuFeatures,
                          .cache = std::move(cache),
+                         .routes = options.routeRules(),
                          .compileThreads = options.compileThreads,
                          .kernelSeconds = options.tuneBudgetSeconds,
                          .exhaustive = options.tuneExhaustive};

@@ -21,6 +21,7 @@ namespace nsa {
 struct TuneEnvironment {
   std::string revision, templateDir, cpuFeatures;
   std::shared_ptr<KernelCache> cache;
+  RouteRules routes{};
   int compileThreads = 0;
   double kernelSeconds = 0; // the limit for tuning one kernel
   bool exhaustive = false;

@@ -1,5 +1,6 @@
 // How many programs share the keys of decode's few queries: by rule, as it was measured, or by hand. What they find is
 // the same.
+#include "runtime/base/config_text.h"
 #include "runtime/base/key_splits.h"
 #include "tests/cpu/route_fixture.h"
 #include "tests/harness/seed.h"
@@ -7,6 +8,7 @@
 #include "tools/support/operator_check.h"
 
 #include <algorithm>
+#include <set>
 
 namespace nsa::tools {
 namespace {
@@ -57,6 +59,39 @@ protected:
     const size_t at = problem.find(" slots=");
     return at == std::string::npos ? problem : problem.substr(at + 7, problem.find(' ', at + 7) - at - 7);
   }
+
+  // The problems of all kernels that the plan of an empty database lacks.
+  std::set<std::string> lacking() {
+    settings.missPolicy = NSA_MISS_FAIL;
+    const EngineHandle handle = engine();
+    const Result<nlohmann::json> report = explain(handle.get(), decodeOf(), someTokens(kTokens));
+    EXPECT_TRUE(report) << report.status().toString();
+    return problemsOf(*report);
+  }
+  // The problems that a tuning of the same plan as a workload would have kernels for.
+  std::set<std::string> planned() {
+    const std::string workload = R"({"name": "one", "plans": [)" + planText(decodeOf(), someTokens(kTokens)) + "]}";
+    settings.missPolicy = NSA_MISS_DEFAULT;
+    const EngineHandle handle = engine();
+    nsa_tune_options options = NSA_INIT(nsa_tune_options);
+    options.dry_run = 1;
+    char *text = nullptr;
+    EXPECT_EQ(nsa_tune_workload(handle.get(), workload.c_str(), &options, nullptr, &text, nullptr), NSA_OK)
+        << toStatus(NSA_INTERNAL).toString();
+    const nlohmann::json report = nlohmann::json::parse(text ? text : "{}");
+    nsa_free(text);
+    return problemsOf(report);
+  }
+  static std::set<std::string> problemsOf(const nlohmann::json &report) {
+    std::set<std::string> problems;
+    for (const nlohmann::json &kernel : report["kernels"])
+      problems.insert(kernel.value("problem", ""));
+    return problems;
+  }
+  static size_t countOf(const std::set<std::string> &problems, const std::string &part) {
+    return static_cast<size_t>(std::ranges::count_if(
+        problems, [&](const std::string &problem) { return problem.find(part) != std::string::npos; }));
+  }
 };
 
 TEST_F(SplitsRouteTest, AMeasuredNumberStandsInThePlaceOfTheRules) {
@@ -85,6 +120,21 @@ TEST_F(SplitsRouteTest, NeverLeavesItToTheRule) {
   store(StoredRoute::kNever);
   EXPECT_EQ(slots(), "32");
   EXPECT_EQ(explained(decodeOf(), someTokens(kTokens), "sel")["splits"]["source"], "rule, as measured");
+}
+
+// `slots` is compiled into a kernel, so no kernel of another number serves.
+TEST_F(SplitsRouteTest, AWorkloadIsTunedForTheSplitsOfItsEngine) {
+  settings.decodeSplits = 4;
+  EXPECT_EQ(countOf(lacking(), " slots=16"), 1u);
+  EXPECT_EQ(planned(), lacking());
+  settings.decodeSplits = 0;
+  store(2);
+  EXPECT_EQ(countOf(lacking(), " slots=16"), 1u);
+  EXPECT_EQ(countOf(planned(), " slots=16"), 1u);
+  EXPECT_EQ(countOf(planned(), " slots=32"), 1u) << "the threshold may be measured anew";
+  settings.ignoreThresholds = true;
+  EXPECT_EQ(countOf(lacking(), " slots=32"), 1u);
+  EXPECT_EQ(planned(), lacking());
 }
 
 } // namespace

@@ -13,6 +13,12 @@
 
 namespace nsa {
 
+// What the options of an engine say about routes (EngineOptions::routeRules).
+struct RouteRules {
+  int decodeSplits = 0;          // for Spec::keySplits; 0: as measured, else as the rule says
+  bool ignoreThresholds = false; // measured thresholds decide nothing
+};
+
 // The two templates for attention kernels. An attention route is a threshold that chooses between kTiledTemplate and
 // kSimpleTemplate. If a sequence has fewer keys than the threshold, the kernel is made from kSimpleTemplate, which uses
 // no tensor cores. Otherwise the kernel is made from kTiledTemplate.

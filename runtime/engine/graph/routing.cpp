@@ -6,20 +6,25 @@
 
 namespace nsa {
 
-Routing routingOf(const Spec &spec, const Maxima &maxima, const FindRoute &find) {
+Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rules, const FindRoute &find) {
+  const auto measured = [&](const std::string &family, const std::string &name) {
+    return rules.ignoreThresholds || !find ? std::nullopt : find(family, name);
+  };
   Routing routing{.spec = spec, .maxima = maxima, .routes = routesOf(spec, maxima), .dense = {}, .splits = {}};
+  if (sharesKeys(spec, maxima))
+    routing.spec.keySplits = rules.decodeSplits;
   // Decode's few queries have no other kernel for it, and `sel` alone attends whatever list it is given.
   if (definitionOf(spec.op).isForward() && routing.routes & kSelIsDense) {
     const std::vector<Step> steps = stepsOf(spec, maxima, /*routes=*/0);
     const Spec &sel =
         std::ranges::find_if(steps, [](const Step &step) { return step.node->shortcut == kSelIsDense; })->spec;
     if (isAsMeasured(sel, maxima))
-      routing.dense = find(routeFamily(sel), std::string(kDenseRoute));
+      routing.dense = measured(routeFamily(sel), std::string(kDenseRoute));
     if (routing.dense && !densePays(*routing.dense, spec, maxima))
       routing.routes &= static_cast<uint8_t>(~kSelIsDense);
   }
-  if (const std::string name = splitsRoute(spec, maxima); !name.empty() && spec.keySplits == 0) {
-    routing.splits = find(splitsFamily(spec), name);
+  if (const std::string name = splitsRoute(spec, maxima); !name.empty() && routing.spec.keySplits == 0) {
+    routing.splits = measured(splitsFamily(spec), name);
     if (routing.splits && routing.splits->threshold != StoredRoute::kNever)
       routing.spec.keySplits =
           static_cast<int32_t>(std::clamp<int64_t>(routing.splits->threshold, 1, KeySplits::kMost));

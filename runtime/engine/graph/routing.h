@@ -22,11 +22,11 @@ struct Routing {
   std::optional<StoredRoute> splits; // the measured number of programs that share keys
 
   std::vector<Step> steps() const { return stepsOf(spec, maxima, routes); }
-  // Returns whether a measured threshold may have changed which kernels (steps) the operator launches.
-  bool isByThreshold() const { return routes != routesOf(spec, maxima) || spec.keySplits != 0; }
 };
 
 using FindRoute = std::function<std::optional<StoredRoute>(const std::string &family, const std::string &name)>;
-Routing routingOf(const Spec &spec, const Maxima &maxima, const FindRoute &find);
+// Returns the routing of an operator in an engine with the given rules. `find` returns the stored thresholds of the
+// engine's device. An empty `find` stands for a device without measured thresholds.
+Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rules, const FindRoute &find = nullptr);
 
 } // namespace nsa

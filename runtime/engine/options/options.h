@@ -6,6 +6,7 @@
 #include "runtime/base/status.h"
 #include "runtime/engine/choices/fallback_ladder.h"
 #include "runtime/engine/choices/miss_policy.h"
+#include "runtime/engine/choices/routes.h"
 #include "runtime/process/log.h"
 
 #include <cstdint>
@@ -86,6 +87,7 @@ struct EngineOptions {
   // Returns the option or the variable that a resolved path came from, or "" for a path that neither an option nor a
   // variable has given.
   std::string sourceOf(std::string EngineOptions::*path) const;
+  RouteRules routeRules() const { return {decodeSplits, ignoreThresholds}; }
   static Environment processEnvironment();
 
 private:

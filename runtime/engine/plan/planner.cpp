@@ -1,6 +1,5 @@
 #include "runtime/engine/plan/planner.h"
 
-#include "runtime/base/key_splits.h"
 #include "runtime/engine/choices/routes.h"
 #include "runtime/engine/report/describe.h"
 #include "runtime/engine/report/stopwatch.h"
@@ -68,11 +67,8 @@ Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
 }
 
 Routing Planner::route(const Spec &spec, const Maxima &maxima) {
-  Spec asked = spec;
-  if (sharesKeys(spec, maxima))
-    asked.keySplits = options.decodeSplits;
-  return routingOf(asked, maxima, [&](const std::string &family, const std::string &name) {
-    return options.ignoreThresholds ? std::nullopt : choices.findRoute(family, choiceDevice, name);
+  return routingOf(spec, maxima, options.routeRules(), [&](const std::string &family, const std::string &name) {
+    return choices.findRoute(family, choiceDevice, name);
   });
 }
 

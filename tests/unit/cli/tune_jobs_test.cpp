@@ -59,13 +59,30 @@ TEST(TuneJobs, TheTinyWorkloadIsTheseTwelve) {
 TEST(TuneJobs, WhatAThresholdTakesTheShortcutFromIsTunedToo) {
   const Result<Workload> workload = readWorkload(NSA_TEST_DATA "/tune_tiny.json");
   ASSERT_TRUE(workload) << workload.status().toString();
-  const Result<std::vector<TuneJob>> jobs = expand({*workload}, [&](const Spec &spec, const Maxima &maxima) {
+  const Result<std::vector<TuneJob>> jobs = expand({*workload}, {}, [&](const Spec &spec, const Maxima &maxima) {
     EXPECT_EQ(spec.op, Operator::kNsa);
     return stepsOf(spec, maxima, static_cast<uint8_t>(routesOf(spec, maxima) & ~kSelIsDense));
   });
   ASSERT_TRUE(jobs) << jobs.status().toString();
   EXPECT_EQ(jobs->size(), 13u) << "at 128 there is no shortcut";
   EXPECT_EQ(std::ranges::count_if(*jobs, [](const TuneJob &job) { return job.kernel.op == Operator::kSel; }), 2);
+}
+
+// An engine of these rules launches no kernel of other splits, so there is none to make.
+TEST(TuneJobs, AreOfTheSplitsThatTheRulesSet) {
+  const Scratch scratch;
+  const Result<Workload> workload =
+      readWorkload(scratch.write("w.json", with(R"("decode": {"batch": [1], "lengths": [4096], "page_sizes": [0]})")));
+  ASSERT_TRUE(workload) << workload.status().toString();
+  const auto slotsOf = [&](const RouteRules &rules) {
+    std::vector<std::string> slots;
+    for (const TuneJob &job : *expand({*workload}, rules))
+      if (const size_t at = job.problem.find(" slots="); at != std::string::npos)
+        slots.push_back(job.problem.substr(at + 1, job.problem.find(' ', at + 1) - at - 1));
+    return slots;
+  };
+  EXPECT_EQ(slotsOf({}), std::vector<std::string>{"slots=32"});
+  EXPECT_EQ(slotsOf({.decodeSplits = 4}), std::vector<std::string>{"slots=16"});
 }
 
 // Exactly what a plan of each call will look for.
