@@ -101,7 +101,6 @@ Status KernelMaker::load(const KernelRequest &request, const Decision &decision,
   const ChoiceSource::Hit &hit = *decision.stored;
   core.source = sourceOf(hit);
   core.tuned = decision.tuned;
-  core.outdated = decision.outdated;
   return adopt(request, hit.kernel.content, decision.manifest, hit.kernel.binary, core);
 }
 

@@ -157,6 +157,7 @@ Planner::Made Planner::execute(Search &search, const ChoicePolicy &by, const Sto
 Status Planner::act(Search &search, const ChoicePolicy &by, const Decision &decision, const Stop *stop) {
   KernelCore &core = *search.core;
   core.step = decision.step;
+  core.outdated = decision.outdated;
   switch (decision.action) {
   case Action::kLoad:
     choices.noteUse(*decision.stored);

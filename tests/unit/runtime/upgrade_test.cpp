@@ -3,6 +3,7 @@
 #include "tests/harness/wait_until.h"
 #include "tests/unit/runtime/planner_fixture.h"
 
+#include <algorithm>
 #include <thread>
 
 namespace nsa {
@@ -116,6 +117,34 @@ TEST_F(UpgradeTest, InTheBackgroundItServesMeanwhile) {
   const Json other = describe(*open(MissPolicy::kBackground));
   EXPECT_EQ(other["launches"][0]["step"], "nearest");
   EXPECT_EQ(other["fallbacks"].size(), 1u) << other;
+}
+
+// What was compiled in its place is of this compiler, so there is nothing to compile again.
+TEST_F(UpgradeTest, AKernelThatCannotBeLoadedLeavesNothingForTheBackground) {
+  spec.layout = Layout::kPacked; // with a kernel in front that has no choices: it is never tuned
+  describe(*open(MissPolicy::kTune));
+  {
+    std::string warning;
+    auto store = KernelStore::open({.path = options.cachePath}, warning);
+    ASSERT_TRUE(store) << store.status().toString();
+    const std::vector<StoredChoice> choices = *(*store)->listChoices();
+    const auto choice =
+        std::ranges::find_if(choices, [](const StoredChoice &each) { return each.problem.starts_with("sequences "); });
+    ASSERT_NE(choice, choices.end());
+    StoredKernel kernel = **(*store)->findKernel(choice->content);
+    Manifest manifest = *Manifest::parse(kernel.manifest);
+    manifest.evidence["compiler"] = "older";
+    manifest.entry = "+1000000"; // behind its image
+    kernel.manifest = manifest.serialize();
+    ASSERT_TRUE((*store)->put(kernel, &*choice).isOk());
+  }
+  auto engine = open(MissPolicy::kBackground);
+  const Json plan = describe(*engine);
+  EXPECT_EQ(plan["source"], "compiled") << plan;
+  ASSERT_EQ(plan["fallbacks"].size(), 1u) << plan;
+  EXPECT_NE(plan["fallbacks"][0].get<std::string>().find("entry"), std::string::npos) << plan;
+  ASSERT_TRUE(settle(*engine));
+  EXPECT_EQ(engine->counters().backgroundDone + engine->counters().backgroundFailed, 0u);
 }
 
 } // namespace
