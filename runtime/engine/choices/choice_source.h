@@ -17,6 +17,7 @@ public:
     StoredChoice choice;
     StoredKernel kernel;
     int layer = 0; // the layer of the choice, as in ChoiceSummary: 0 is the database, and the packs follow from 1 on
+    int kernelLayer = 0; // the layer that has the kernel
   };
   virtual ~ChoiceSource() = default;
 
@@ -34,7 +35,7 @@ public:
 
   // Prepares lookups for plans: `open` may rename a damaged database.
   virtual void open() {}
-  // Notes that a plan uses the kernel of a hit.
+  // Notes that a hit serves a plan: with its kernel, or with the configuration of it, which was compiled again.
   virtual void noteUse(const Hit &) {}
 
   // Returns true if new choices may be added. If takesChoices returns false, the choices stay as they are, whatever

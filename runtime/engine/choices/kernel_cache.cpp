@@ -119,6 +119,7 @@ void KernelCache::open() {
 }
 
 void KernelCache::noteUse(const Hit &hit) {
+  packHits += hit.kernelLayer > 0;
   std::lock_guard lock(mutex);
   if (opened)
     opened->noteUse(hit.kernel.content);
@@ -144,12 +145,11 @@ std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, co
   const auto take = [&](std::optional<StoredChoice> choice, int layer) -> std::optional<Hit> {
     if (!choice)
       return std::nullopt;
-    if (!choice->tuned) {
-      untuned.push_back({std::move(*choice), {}, layer});
-      return std::nullopt;
-    }
-    std::optional<StoredKernel> kernel = kernelFrom(from, choice->content);
-    return kernel ? std::optional(Hit{std::move(*choice), std::move(*kernel), layer}) : std::nullopt;
+    Hit hit{std::move(*choice), {}, layer};
+    if (hit.choice.tuned)
+      return addKernel(from, hit) ? std::optional(std::move(hit)) : std::nullopt;
+    untuned.push_back(std::move(hit));
+    return std::nullopt;
   };
   if (from) {
     std::optional<Hit> hit = take(orWarn(from->findChoice(problem, device)), 0);
@@ -165,29 +165,33 @@ std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, co
       return hit;
   }
   for (Hit &hit : untuned)
-    if (std::optional<StoredKernel> kernel = kernelFrom(from, hit.choice.content)) {
-      hit.kernel = std::move(*kernel);
+    if (addKernel(from, hit))
       return std::move(hit);
-    }
   return std::nullopt;
 }
 
-std::optional<StoredKernel> KernelCache::kernelFrom(KernelStore *from, const std::string &content) {
+bool KernelCache::addKernel(KernelStore *from, Hit &hit) {
+  const auto add = [&](std::optional<StoredKernel> kernel, int layer) {
+    if (!kernel)
+      return false;
+    hit.kernel = std::move(*kernel);
+    hit.kernelLayer = layer;
+    return true;
+  };
   if (from) {
-    std::optional<StoredKernel> kernel = orWarn(from->findKernel(content, /*isUse=*/false));
+    const bool isThere = add(orWarn(from->findKernel(hit.choice.content, /*isUse=*/false)), 0);
     warnOfTrouble(*from);
-    if (kernel)
-      return kernel;
+    if (isThere)
+      return true;
   }
+  int layer = 0;
   for (const std::unique_ptr<Pack> &pack : packs()) {
-    std::optional<StoredKernel> kernel = pack->findKernel(content);
+    const bool isThere = add(pack->findKernel(hit.choice.content), ++layer);
     warnOfTrouble(*pack);
-    if (kernel) {
-      ++packHits;
-      return kernel;
-    }
+    if (isThere)
+      return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 std::vector<ChoiceSummary> KernelCache::choicesOf(const std::string &op) {
@@ -200,11 +204,6 @@ std::vector<ChoiceSummary> KernelCache::choicesOf(const std::string &op) {
   for (const std::unique_ptr<Pack> &pack : packs())
     pack->summarizeChoices(op, ++layer, choices);
   return choices;
-}
-
-std::optional<StoredKernel> KernelCache::kernelOf(const std::string &content) {
-  std::unique_ptr<KernelStore> own;
-  return kernelFrom(look(own), content);
 }
 
 std::optional<StoredRoute> KernelCache::findRoute(const std::string &family, const std::string &device,

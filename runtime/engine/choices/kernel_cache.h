@@ -28,7 +28,7 @@ struct CacheSettings {
 };
 
 struct CacheCounters : StoreCounters {
-  uint64_t packHits = 0;     // kernels served from packs
+  uint64_t packHits = 0;     // kernels of packs that served plans
   uint64_t refusedPacks = 0; // packs that are missing, not trusted or damaged
 };
 
@@ -43,7 +43,8 @@ public:
   std::optional<Hit> find(const std::string &problem, const std::string &device) override;
   // Opens the database, unless it is missing. Before, each lookup opens it read-only.
   void open() override;
-  // The next put or the end of the engine writes into the database that the kernel was used.
+  // The next put or the end of the engine writes into the database that the kernel was used. A kernel of a pack is
+  // counted.
   void noteUse(const Hit &hit) override;
   // Stores a kernel, and where `choice` is not null the choice that names the kernel. The error of `put` says why
   // nothing was stored. A caller may ignore the error of `put`, because `put` has logged a warning.
@@ -52,8 +53,6 @@ public:
   // Each call of choicesOf reads the rows again and creates no file. choicesOf returns an empty list if neither the
   // database nor a pack can be read.
   std::vector<ChoiceSummary> choicesOf(const std::string &op) override;
-  // Returns the kernel with this digest of its content, from the database or from a pack. `kernelOf` makes no file.
-  std::optional<StoredKernel> kernelOf(const std::string &content);
 
   // If the database and a pack both have a threshold with this name, findRoute returns the threshold of the database.
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device,
@@ -91,7 +90,8 @@ private:
   // `written` returns an error if the write failed, or if it reached only a store in memory that replaces the database
   // file.
   Status written(const KernelStore &into, Status status);
-  std::optional<StoredKernel> kernelFrom(KernelStore *from, const std::string &content);
+  // Adds the kernel that a hit's choice names, from the database or from a pack. Returns false if no layer has it.
+  bool addKernel(KernelStore *from, Hit &hit);
   // The first call of `packs` opens the packs. `packs` does not return packs that were refused.
   const Packs &packs();
   void openPacks();

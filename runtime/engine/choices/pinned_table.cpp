@@ -105,7 +105,8 @@ std::optional<ChoiceSource::Hit> PinnedTable::find(const std::string &problem, c
     kernel = findKernel(choice->content);
   if (!kernel)
     return std::nullopt;
-  return Hit{std::move(*choice), std::move(*kernel), pack ? 1 : 0};
+  const int layer = pack ? 1 : 0;
+  return Hit{std::move(*choice), std::move(*kernel), layer, layer};
 }
 
 std::optional<StoredRoute> PinnedTable::findRoute(const std::string &family, const std::string &device,

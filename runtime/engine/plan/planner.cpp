@@ -160,10 +160,13 @@ Status Planner::act(Search &search, const ChoicePolicy &by, const Decision &deci
   core.outdated = decision.outdated;
   switch (decision.action) {
   case Action::kLoad:
+    NSA_RETURN_IF_ERROR(maker.load(search.request, decision, core));
     choices.noteUse(*decision.stored);
-    return maker.load(search.request, decision, core);
+    return Status::ok();
   case Action::kRemake:
-    return maker.remake(search.request, decision, core);
+    NSA_RETURN_IF_ERROR(maker.remake(search.request, decision, core));
+    choices.noteUse(*decision.stored);
+    return Status::ok();
   case Action::kCompile:
     if (!search.request.tuning.isOk())
       logger.log(LogLevel::kWarning, "planner", "not tuned: " + search.request.tuning.toString());

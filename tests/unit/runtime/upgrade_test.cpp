@@ -1,5 +1,6 @@
 // Kernels that another revision of the compiler made, with the real one on the CPU: who makes them again, who takes
 // what others have made, and what serves meanwhile.
+#include "cache/pack_writer.h"
 #include "tests/harness/wait_until.h"
 #include "tests/unit/runtime/planner_fixture.h"
 
@@ -85,6 +86,28 @@ TEST_F(UpgradeTest, ItIsNoFallback) {
   storedByAnotherCompiler();
   options.compilerPath = "absent.so"; // which no loader finds
   EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database") << "without a compiler it serves as it is";
+}
+
+// An engine decides again once it knows the revision of the compiler, and each time that it looks for another's result.
+TEST_F(UpgradeTest, AKernelOfAPackIsCountedOnceHoweverOftenItIsLookedUp) {
+  describe(*open(MissPolicy::kTune));
+  storedByAnotherCompiler();
+  const std::string pack = folder.file("older.nsapack");
+  Result<CacheFile> from = CacheFile::open(options.cachePath);
+  ASSERT_TRUE(from) << from.status().toString();
+  ASSERT_TRUE(writePack(*from, pack, {.source = "test"}));
+  options.cachePath = folder.file("empty.db");
+  options.cachePacks = pack;
+  auto background = open(MissPolicy::kBackground);
+  EXPECT_EQ(describe(*background)["source"], "pack");
+  EXPECT_EQ(background->cacheCounters().packHits, 1u) << "it serves as it is";
+  ASSERT_TRUE(settle(*background));
+  EXPECT_EQ(background->cacheCounters().packHits, 2u) << "and its configuration is compiled again";
+  options.cachePath = folder.file("other.db");
+  auto engine = open(MissPolicy::kDefault);
+  EXPECT_EQ(describe(*engine)["source"], "compiled");
+  EXPECT_EQ(engine->cacheCounters().packHits, 1u);
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database");
 }
 
 // A service may not wait for what serves already.
