@@ -201,30 +201,46 @@ Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Max
 }
 
 Status Engine::tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better) {
-  std::vector<PlanCore::Part> parts = plans.find(job.key)->parts; // the plan was made before
   // A kernel that fails takes nothing from the others: each has what it got.
   Status firstFailure;
-  bool changed = false;
-  for (PlanCore::Part &part : parts) {
+  TunedKernels tuned;
+  for (const PlanCore::Part &part : plans.find(job.key)->parts) { // the plan was made before
     if (stop() || !wantsTuning(part))
       continue;
-    Result<std::shared_ptr<const KernelCore>> tuned = planner->tuneMeanwhile(part.step, stop);
-    if (!tuned) {
-      if (firstFailure.isOk())
-        firstFailure = tuned.status();
-      continue;
+    Result<std::shared_ptr<const KernelCore>> kernel = planner->tuneMeanwhile(part.step, stop);
+    if (kernel) {
+      ownCounters.add((*kernel)->times);
+      tuned[part.kernel->problemKey] = std::move(*kernel);
+    } else if (firstFailure.isOk()) {
+      firstFailure = kernel.status();
     }
-    better = better || (*tuned)->kernel != part.kernel->kernel || (*tuned)->tuned != part.kernel->tuned ||
-             (*tuned)->step != part.kernel->step;
-    part.kernel = std::move(*tuned);
-    ownCounters.add(part.kernel->times);
-    changed = true;
   }
-  if (changed) {
-    NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(parts)));
-    plans.put(job.key, std::move(core));
-  }
+  NSA_RETURN_IF_ERROR(takeOver(job.key, tuned, better));
   return firstFailure;
+}
+
+Status Engine::takeOver(const PlanKey &key, const TunedKernels &tuned, bool &better) {
+  for (;;) {
+    const PlanCore *present = plans.find(key);
+    std::vector<PlanCore::Part> parts = present->parts;
+    bool isChanged = false, isBetter = false;
+    for (PlanCore::Part &part : parts) {
+      const auto found = tuned.find(part.kernel->problemKey);
+      if (found == tuned.end() || !wantsTuning(part))
+        continue;
+      const KernelCore &was = *part.kernel, &is = *found->second;
+      isBetter = isBetter || is.kernel != was.kernel || is.tuned != was.tuned || is.step != was.step;
+      part.kernel = found->second;
+      isChanged = true;
+    }
+    if (!isChanged)
+      return Status::ok();
+    NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(parts)));
+    if (plans.replace(key, present, std::move(core))) {
+      better = isBetter;
+      return Status::ok();
+    }
+  }
 }
 
 void Engine::keep(const Spec &spec, const Maxima &maxima, ErrorCode outcome) {

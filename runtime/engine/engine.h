@@ -16,6 +16,7 @@
 #include "runtime/engine/tune/background_tuner.h"
 #include "runtime/process/process.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,6 +84,9 @@ private:
   // Tunes the kernels of a plan in the background. Afterwards tuneMeanwhile puts a new PlanCore, which has the fastest
   // kernels, into the map of plans.
   Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better);
+  using TunedKernels = std::map<std::string, std::shared_ptr<const KernelCore>>; // by problem key
+  // Gives the plan of a key the tuned kernels. A kernel of the plan that `tune` has tuned meanwhile stays.
+  Status takeOver(const PlanKey &key, const TunedKernels &tuned, bool &better);
   // Returns whether a gate override of the engine replaces the tensor GATES in calls of this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
   // Adds a requested plan to the engine's plan record, if the engine has a plan record. The record gets plans that were

@@ -36,6 +36,18 @@ PlanMap::Slot &PlanMap::Table::place(const PlanKey &key) {
 
 const PlanCore *PlanMap::put(const PlanKey &key, std::shared_ptr<const PlanCore> core) {
   std::lock_guard lock(mutex);
+  return store(key, std::move(core));
+}
+
+bool PlanMap::replace(const PlanKey &key, const PlanCore *expected, std::shared_ptr<const PlanCore> core) {
+  std::lock_guard lock(mutex);
+  if (find(key) != expected)
+    return false;
+  store(key, std::move(core));
+  return true;
+}
+
+const PlanCore *PlanMap::store(const PlanKey &key, std::shared_ptr<const PlanCore> core) {
   cores.push_back(std::move(core));
   if ((tables.back()->used + 1) * 2 > tables.back()->slots.size())
     grow();

@@ -28,6 +28,9 @@ public:
   // Stores a plan core for a plan key. If the key already has a plan core, the new plan core replaces it in lookups,
   // and the older plan core stays valid.
   const PlanCore *put(const PlanKey &key, std::shared_ptr<const PlanCore> core);
+  // Does what `put` does, if lookups of the key still return `expected`. Otherwise `replace` changes nothing and
+  // returns false.
+  bool replace(const PlanKey &key, const PlanCore *expected, std::shared_ptr<const PlanCore> core);
 
 private:
   // A hash table with open addressing, in which at most half of the slots are used. A writer sets the key of a slot
@@ -43,6 +46,7 @@ private:
     size_t used = 0;
   };
   void grow();
+  const PlanCore *store(const PlanKey &key, std::shared_ptr<const PlanCore> core); // the caller holds `mutex`
 
   std::atomic<Table *> current;
   std::mutex mutex;                           // taken by writers

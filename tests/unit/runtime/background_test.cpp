@@ -159,6 +159,56 @@ TEST_F(BackgroundTest, AKernelThatCannotBeTunedTakesNothingFromTheOthers) {
                                                        {"combine", "exact"}}));
 }
 
+// The tuner is held in its first compilation, of a kernel that two may tune at once, as its template is forced. What
+// the host has tuned meanwhile is of another text of the template.
+TEST_F(BackgroundTest, WhatTheHostTunesMeanwhileStays) {
+  spec.op = Operator::kNsa;
+  spec.branches = kBranchWin;
+  maxima = {1, 128, 128, 128};
+  {
+    auto before = open(MissPolicy::kDefault);
+    for (const Step &step : stepsOf(spec, maxima))
+      if (step.role != Role::kWin) {
+        const std::string problem = Problem::make(step.spec, step.maxima).key();
+        const Status tuned = before->tuneKernel(spec, maxima, problem, 20).status();
+        ASSERT_TRUE(tuned.isOk()) << tuned.toString();
+      }
+  }
+  options.forceVariant = "attention";
+  dumpInto("dump");
+  std::atomic<bool> isHeld = false, mayGoOn = false;
+  options.log = [&, caller = std::this_thread::get_id()](LogLevel, std::string_view, std::string_view message) {
+    if (std::this_thread::get_id() == caller || message.find(options.dumpDir) == std::string_view::npos)
+      return;
+    isHeld = true;
+    (void)test::waitUntil([&] { return mayGoOn.load(); });
+  };
+  std::atomic<int> told = 0;
+  options.tuned = [&](const Spec &, const Maxima &) { ++told; };
+  auto engine = open(MissPolicy::kBackground);
+  spoilDumps();
+  const auto contentOf = [&](const std::string &op) {
+    const Json plan = describe(*engine);
+    for (const Json &launch : plan["launches"])
+      if (launch["operator"] == op)
+        return launch["content"].get<std::string>();
+    return std::string();
+  };
+  const std::string before = contentOf("combine");
+  ASSERT_TRUE(test::waitUntil([&] { return isHeld.load(); }));
+  EXPECT_EQ(engine->counters().backgroundPending, 1u);
+  templates.write("tile/combine.mlir", templates.read("tile/combine.mlir") + "// another revision\n");
+  const Status tuned = engine->tune(spec, maxima).status();
+  EXPECT_TRUE(tuned.isOk()) << tuned.toString();
+  const std::string combine = contentOf("combine"), window = contentOf("window");
+  EXPECT_NE(combine, before);
+  mayGoOn = true;
+  ASSERT_TRUE(settle(*engine));
+  EXPECT_EQ(contentOf("combine"), combine);
+  EXPECT_EQ(contentOf("window"), window);
+  EXPECT_EQ(told, 0) << "no plan is better than the host's own";
+}
+
 // The tuner is held in its first compilation, with all configurations of the tile program before it.
 TEST_F(BackgroundTest, AnEngineEndsWithoutWaitingForIt) {
   options.templateDir = "";

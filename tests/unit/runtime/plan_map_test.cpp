@@ -132,4 +132,34 @@ TEST(PlanMap, ReadersSeeTheirOwnProblemWhileWritersAddAndReplace) {
   EXPECT_EQ(map.find(keyOf(kProblems)), nullptr);
 }
 
+TEST(PlanMap, ReplacesOnlyWhatIsExpected) {
+  PlanMap map;
+  const PlanCore *first = map.put(keyOf(1), coreOf(1, 1));
+  ASSERT_TRUE(map.replace(keyOf(1), first, coreOf(1, 2)));
+  const PlanCore *second = map.find(keyOf(1));
+  EXPECT_EQ(second->parts[0].step.spec.vDim, 2);
+  EXPECT_FALSE(map.replace(keyOf(1), first, coreOf(1, 3)));
+  EXPECT_EQ(map.find(keyOf(1)), second);
+  EXPECT_EQ(first->parts[0].step.spec.vDim, 1) << "it stays valid";
+}
+
+// Each thread counts one up, as often as another was faster.
+TEST(PlanMap, NoReplacementIsLost) {
+  constexpr int kThreads = 4, kTimes = 500;
+  PlanMap map;
+  map.put(keyOf(1), coreOf(1, 0));
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread)
+      threads.emplace_back([&] {
+        for (int i = 0; i < kTimes; ++i)
+          for (bool isDone = false; !isDone;) {
+            const PlanCore *present = map.find(keyOf(1));
+            isDone = map.replace(keyOf(1), present, coreOf(1, present->parts[0].step.spec.vDim + 1));
+          }
+      });
+  }
+  EXPECT_EQ(map.find(keyOf(1))->parts[0].step.spec.vDim, kThreads * kTimes);
+}
+
 } // namespace
