@@ -117,7 +117,7 @@ constexpr GraphBuffer kSelectBuffers[] = {
     {B::kLse, Role::kCmp, Rows::kChunk, Heads::kQuery, Columns::kOne, kStatistics},
     {B::kOutCmp, Role::kCmp, Rows::kChunk, Heads::kQuery, Columns::kQkDim, kIo},
 };
-constexpr Graph kSelect = {kSelectNodes, kSelectBuffers};
+constexpr Graph kSelect = {kSelectNodes, kSelectBuffers, Operator::kSelect};
 
 // The branches of nsa. Decode attends what is in its cache, and nsa the caller's tensors.
 struct Keys {
@@ -250,7 +250,7 @@ constexpr GraphBuffer kNsaBuffers[] = {
     outBuffer(B::kOutWin, Role::kWin),
     readsBuffer(B::kReadsWin, Role::kWin),
 };
-constexpr Graph kNsa = {kNsaNodes, kNsaBuffers};
+constexpr Graph kNsa = {kNsaNodes, kNsaBuffers, Operator::kNsa};
 
 // Decode: new tokens go into the cache, and the blocks that become whole with them too. From there on it is the forward
 // pass over the cache.
@@ -322,7 +322,7 @@ constexpr GraphBuffer kDecodeBuffers[] = {
     outBuffer(B::kOutWin, Role::kWin),
     readsBuffer(B::kReadsWin, Role::kWin),
 };
-constexpr Graph kDecode = {kDecodeNodes, kDecodeBuffers};
+constexpr Graph kDecode = {kDecodeNodes, kDecodeBuffers, Operator::kDecode};
 
 // Decode with few queries: programs share the keys of each query, and `merge` adds up what they found.
 #define NSA_SHARE_BINDINGS                                                                                             \
@@ -444,9 +444,11 @@ constexpr GraphBuffer kShareBuffers[] = {
     {B::kKeptBlocks, Role::kRank, Rows::kQueries, Heads::kKv, Columns::kKeptBlocks, kIndex},
     {B::kChoice, Role::kCombine, Rows::kQueries, Heads::kKv, Columns::kSelCount, kIndex},
 };
-constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers};
+constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers, Operator::kDecode, /*isOfFew=*/true};
 
-constexpr const Graph *kGraphs[] = {&kSingle, &kSelect, &kNsa, &kDecode, &kDecodeOfFew};
+// A plan has the first graph that fits its operator. The last one fits every operator.
+constexpr const Graph *kGraphs[] = {&kSelect, &kNsa, &kDecodeOfFew, &kDecode, &kSingle};
+static_assert(!(*std::rbegin(kGraphs))->op && !(*std::rbegin(kGraphs))->isOfFew);
 
 // Each binding names a buffer of its graph, each buffer has a maker, and nodes that run in chunks are the last ones.
 constexpr bool isConsistent(const Graph &graph) {
@@ -484,16 +486,9 @@ std::optional<TensorRole> roleOf(const Binding &binding) {
 }
 
 const Graph &graphOf(const Spec &spec, const Maxima &maxima) {
-  switch (spec.op) {
-  case Operator::kSelect:
-    return kSelect;
-  case Operator::kNsa:
-    return kNsa;
-  case Operator::kDecode:
-    return sharesKeys(spec, maxima) ? kDecodeOfFew : kDecode;
-  default:
-    return kSingle;
-  }
+  return **std::ranges::find_if(kGraphs, [&](const Graph *graph) {
+    return (!graph->op || *graph->op == spec.op) && (!graph->isOfFew || sharesKeys(spec, maxima));
+  });
 }
 
 } // namespace nsa

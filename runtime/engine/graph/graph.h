@@ -154,6 +154,8 @@ struct GraphNode {
 struct Graph {
   std::span<const GraphNode> nodes;     // in the order of their launches
   std::span<const GraphBuffer> buffers; // in the order of the workspace
+  std::optional<Operator> op{};         // nullopt: every operator that has no graph of its own
+  bool isOfFew = false;                 // only of plans in which programs share the keys of a query (sharesKeys)
 };
 // Returns the graph of an operator. Decode has another graph for few queries (key_splits.h).
 const Graph &graphOf(const Spec &spec, const Maxima &maxima);
