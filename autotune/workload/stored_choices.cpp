@@ -1,17 +1,9 @@
 #include "autotune/workload/stored_choices.h"
 
+#include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/graph/routing.h"
 
 namespace nsa {
-
-std::string revisionOf(const StoredChoice &choice) {
-  constexpr std::string_view kKey = "compiler=";
-  const size_t at = choice.provenance.find(kKey);
-  if (at == std::string::npos)
-    return "";
-  const size_t begin = at + kKey.size();
-  return choice.provenance.substr(begin, choice.provenance.find(' ', begin) - begin);
-}
 
 bool wasExhaustive(const StoredChoice &choice) {
   return choice.provenance.find(" search=exhaustive") != std::string::npos;
@@ -20,7 +12,7 @@ bool wasExhaustive(const StoredChoice &choice) {
 std::optional<StoredChoice> StoredChoices::find(const TuneJob &job, const std::string &device,
                                                 const StoredRules &rules) {
   std::optional<KernelCache::Hit> found = cache->find(job.problem, device);
-  if (!found || revisionOf(found->choice) != rules.revision)
+  if (!found || revisionOf(found->choice.provenance) != rules.revision)
     return std::nullopt;
   if (job.isTuned && (!found->choice.tuned || (rules.exhaustive && !wasExhaustive(found->choice))))
     return std::nullopt;

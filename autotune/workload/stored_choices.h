@@ -15,10 +15,6 @@
 
 namespace nsa {
 
-// Returns the revision of the compiler with which a choice was made, or "" if the choice does not name a revision. When
-// another revision of the compiler compiles the kernel of a measured choice again, the choice keeps the revision with
-// which it was measured.
-std::string revisionOf(const StoredChoice &choice);
 // Returns whether the tuner measured every candidate before it made the choice.
 bool wasExhaustive(const StoredChoice &choice);
 

@@ -4,9 +4,10 @@
 #include "autotune/workload/target_device.h"
 #include "autotune/workload/tune_record.h"
 #include "runtime/engine/choices/kernel_match.h"
+#include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/compile/default_kernel.h"
 #include "runtime/engine/compile/template_folder.h"
-#include "runtime/engine/options/options.h"
+#include "runtime/engine/options/compile_request.h"
 #include "runtime/process/run_at_once.h"
 
 #include <algorithm>
@@ -110,7 +111,7 @@ void Compilation::make(const Family &family) {
   std::vector<size_t> missing;
   for (size_t index : family.jobs) {
     Result<std::optional<StoredChoice>> choice = kernelStore->findChoice(jobs[index].problem, family.device);
-    const bool current = choice && *choice && revisionOf(**choice) == compiler->sourceId();
+    const bool current = choice && *choice && revisionOf((*choice)->provenance) == compiler->sourceId();
     Result<std::optional<StoredKernel>> kernel =
         current ? kernelStore->findKernel((*choice)->content) : Result<std::optional<StoredKernel>>(std::nullopt);
     if (!options.again && kernel && *kernel)
@@ -122,14 +123,7 @@ void Compilation::make(const Family &family) {
     return;
   const TuneJob &job = jobs[missing.front()];
   const Problem problem = Problem::make(job.kernel, job.maxima);
-  CompileRequest request;
-  request.target = family.target;
-  request.op = problem.opName();
-  request.fixed = problem.fixed();
-  request.templateDir = engine.templateDir;
-  request.nvrtcPath = engine.nvrtcPath;
-  request.cpuFeatures = engine.cpuFeatures;
-  Result<CompiledKernel> kernel = compileDefault(*compiler, problem, std::move(request));
+  Result<CompiledKernel> kernel = compileDefault(*compiler, problem, requestOf(problem, engine, family.target));
   const Status status = kernel ? store({family.target, family.device, missing}, *kernel) : kernel.status();
   const std::string error = status.isOk() ? "" : status.toString();
   for (size_t index : missing)
@@ -143,7 +137,7 @@ Status Compilation::store(const Family &family, const CompiledKernel &kernel) {
     choice.problem = jobs[index].problem;
     choice.device = withTemplates(family.device, kernel.templates);
     choice.content = kernel.content;
-    choice.provenance = "compiler=" + compiler->sourceId();
+    choice.provenance = provenanceOf(compiler->sourceId());
     NSA_RETURN_IF_ERROR(kernelStore->put(stored, &choice));
   }
   return Status::ok();

@@ -1,6 +1,7 @@
 #include "autotune/workload/tune_crossover.h"
 
 #include "runtime/base/config_text.h"
+#include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/graph/pipeline.h"
 
 #include <algorithm>
@@ -94,7 +95,7 @@ std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads) 
 }
 
 bool answers(const StoredRoute &route, const CrossoverJob &job, const std::string &revision) {
-  if (route.provenance != "compiler=" + revision || route.evidence.empty())
+  if (route.provenance != provenanceOf(revision) || route.evidence.empty())
     return false;
   std::set<int64_t> sizes;
   for (const RouteMeasurement &entry : route.evidence)
@@ -114,7 +115,7 @@ Result<std::optional<StoredRoute>> measureCrossover(const CrossoverJob &job, con
   route.family = job.family;
   route.device = place.key;
   route.name = kCrossoverRoute;
-  route.provenance = "compiler=" + place.revision;
+  route.provenance = provenanceOf(place.revision);
   std::vector<Duel> duels;
   double seconds = 0; // of the length before
   for (const int64_t tokens : job.lengths) {

@@ -5,6 +5,7 @@
 #include "bench/verbs/split_sweep.h"
 #include "cache/kernel_store.h"
 #include "runtime/base/compiler_revision.h"
+#include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/choices/routes.h"
 
 #include <algorithm>
@@ -240,7 +241,7 @@ private:
     route.name =
         splitsRoute(point.spec, {.batch = point.batch, .tokensQ = point.batch, .seqlenQ = 1, .seqlenK = point.tokens});
     route.threshold = sweep.best;
-    route.provenance = "compiler=" + std::string(compilerRevision());
+    route.provenance = provenanceOf(compilerRevision());
     const double rule = sweep.ways.front().milliseconds;
     for (const SplitSweep::Way &way : sweep.ways) {
       const bool isRule = way.splits == 0;
@@ -282,7 +283,7 @@ private:
     route.device = deviceKey;
     route.name = between.name;
     route.threshold = found.threshold.value_or(StoredRoute::kNever);
-    route.provenance = "compiler=" + std::string(compilerRevision());
+    route.provenance = provenanceOf(compilerRevision());
     for (const SizeTimes &times : found.times) {
       route.evidence.push_back({times.size, between.usualName, times.usualMs, times.usualMs / times.otherMs, ""});
       route.evidence.push_back({times.size, between.otherName, times.otherMs, times.otherMs / times.usualMs, ""});

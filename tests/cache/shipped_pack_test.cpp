@@ -73,7 +73,7 @@ TEST(ShippedPack, ItsCountsAreThoseOfItsRows) {
     for (const StoredChoice &choice : *choices) {
       kernels.insert(choice.content);
       tuned += choice.tuned;
-      // runtime/engine/choices/remade.h
+      // runtime/engine/choices/provenance.h
       earlier += choice.tuned && choice.provenance.find(" remade=") != std::string::npos;
     }
     const Result<CacheStatistics> counts = summarizeCache(*pack);

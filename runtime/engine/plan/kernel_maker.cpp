@@ -1,9 +1,10 @@
 #include "runtime/engine/plan/kernel_maker.h"
 
-#include "runtime/engine/choices/remade.h"
+#include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/compile/default_kernel.h"
 #include "runtime/engine/compile/source_dump.h"
 #include "runtime/engine/compile/template_folder.h"
+#include "runtime/engine/options/compile_request.h"
 #include "runtime/engine/report/describe.h"
 #include "runtime/engine/report/profiler_range.h"
 #include "runtime/engine/report/stopwatch.h"
@@ -33,20 +34,15 @@ std::string KernelMaker::compilerRevision() {
 }
 
 std::string KernelMaker::provenance() const {
-  std::string text = "compiler=" + compilerLibrary->sourceId();
+  std::string text = provenanceOf(compilerLibrary->sourceId());
   if (device.driverVersion())
     text += " driver=" + std::to_string(device.driverVersion());
   return text;
 }
 
 CompileRequest KernelMaker::compileRequest(const KernelRequest &request) const {
-  CompileRequest by;
-  by.target = device.target();
-  by.op = request.problem.opName();
-  by.fixed = request.problem.fixed();
+  CompileRequest by = requestOf(request.problem, options, device.target());
   by.templateName = hasVariants(request.spec.op) ? options.forceVariant : "";
-  by.templateDir = options.templateDir;
-  by.nvrtcPath = options.nvrtcPath;
   by.cpuFeatures = device.cpuFeatures();
   by.driverVersion = device.driverVersion();
   return by;

@@ -1,6 +1,7 @@
 // The report for people, from JSON as a run writes it: all of it is there, and it is well-formed whatever texts hold.
 #include "autotune/tuner/tuner.h"
 #include "autotune/workload/tune_record.h"
+#include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/tune/pruned_candidates.h"
 #include "tests/harness/xml_check.h"
 #include "tools/nsa/command/command.h"
@@ -163,11 +164,11 @@ TEST(TuneRecord, StoredEvidenceSaysTheSame) {
   choice.evidence[2].detail = kTied;
   addStored(stored, choice);
   EXPECT_EQ(stored["tie"], true);
-  EXPECT_EQ(revisionOf(choice), "0123");
+  EXPECT_EQ(revisionOf(choice.provenance), "0123");
   choice.provenance = "compiler=0123 driver=13000 remade=4567";
-  EXPECT_EQ(revisionOf(choice), "0123") << "whose kernels were measured";
+  EXPECT_EQ(revisionOf(choice.provenance), "0123") << "whose kernels were measured";
   choice.provenance = "driver=1";
-  EXPECT_EQ(revisionOf(choice), "");
+  EXPECT_EQ(revisionOf(choice.provenance), "");
 }
 
 // One row may stand for many.
@@ -219,7 +220,7 @@ TEST(TuneRecord, SaysHowMuchWasTimedAsTheTunerAndTheStoreDo) {
   addStored(stored, choice);
   EXPECT_EQ(stored["cut"], report["cut"]);
   EXPECT_TRUE(wasExhaustive(choice));
-  EXPECT_EQ(revisionOf(choice), "0123");
+  EXPECT_EQ(revisionOf(choice.provenance), "0123");
 
   fresh["status"] = "tuned";
   const std::string html = tuneHtml(reportOf({fresh, record(2048)}));

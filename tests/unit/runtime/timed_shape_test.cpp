@@ -1,5 +1,5 @@
 // The text for a tuning that timed a part of a call. A stored choice keeps the same text.
-#include "runtime/engine/choices/remade.h"
+#include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/report/timed_shape.h"
 
 #include <gtest/gtest.h>

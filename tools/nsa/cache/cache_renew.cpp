@@ -4,10 +4,9 @@
 
 #include "cache/kernel_store.h"
 #include "runtime/base/manifest.h"
-#include "runtime/engine/choices/remade.h"
-#include "runtime/engine/compile/compiler_library.h"
+#include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/compile/template_folder.h"
-#include "runtime/engine/options/options.h"
+#include "runtime/engine/options/compile_request.h"
 #include "runtime/process/run_at_once.h"
 #include "tools/nsa/command/interruption.h"
 #include "tools/support/progress.h"
@@ -121,17 +120,7 @@ private:
 
   // The same configuration of the same problem.
   Status makeAgain(const OldKernel &each) {
-    CompileRequest request;
-    request.target = each.manifest.target;
-    request.op = each.manifest.op;
-    request.fixed = each.manifest.fixed;
-    request.templateName = each.manifest.templateName;
-    request.config = each.manifest.config;
-    request.templateDir = options.templateDir;
-    request.nvrtcPath = options.nvrtcPath;
-    if (const auto features = each.manifest.evidence.find("features"); features != each.manifest.evidence.end())
-      request.cpuFeatures = features->second;
-    NSA_ASSIGN_OR_RETURN(CompiledKernel kernel, compiler->compile(request));
+    NSA_ASSIGN_OR_RETURN(CompiledKernel kernel, compiler->compile(requestOf(each.manifest, options)));
     for (StoredChoice choice : each.choices) {
       if (choice.device != withTemplates(choice.device, kernel.templates))
         return Status::error(ErrorCode::kUnavailable,
@@ -139,7 +128,7 @@ private:
                              "set NSA_TEMPLATE_DIR to the folder as it was, or leave it unset for built-in templates");
       choice.content = kernel.content;
       choice.provenance =
-          choice.tuned ? remadeProvenance(choice.provenance, compiler->sourceId()) : "compiler=" + compiler->sourceId();
+          choice.tuned ? remadeProvenance(choice.provenance, compiler->sourceId()) : provenanceOf(compiler->sourceId());
       NSA_RETURN_IF_ERROR(store->put({kernel.content, kernel.manifestText, kernel.binary}, &choice));
     }
     return Status::ok();
