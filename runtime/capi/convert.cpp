@@ -90,35 +90,17 @@ Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> 
   const bool isOfEarlier = isEarlier(*options);
   nsa_engine_options storage;
   NSA_RETURN_IF_ERROR(readStruct(options, storage, "options"));
-  result.device = textOf(options->device);
-  result.cachePath = textOf(options->cache_path);
+#define NSA_OPTION_TEXT(member, name) result.member = textOf(options->name);
+#define NSA_OPTION_SWITCH(member, name, variable)                                                                      \
+  NSA_RETURN_IF_ERROR(convertSwitch(#name, options->name, result.member));
+#define NSA_OPTION_NUMBER(type, member, name) result.member = options->name;
+#include "runtime/model/engine_options.def"
   NSA_RETURN_IF_ERROR(checkEnum("unused", options->unused, 0, "must be 0"));
   const int policy = numberOf(options->miss_policy);
   NSA_RETURN_IF_ERROR(checkEnum("miss_policy", policy, NSA_MISS_DEFAULT, "must be a value of nsa_miss_policy, or 0"));
   if (policy != 0)
     result.missPolicy = policy == NSA_MISS_DEFAULT ? MissPolicy::kDefault : static_cast<MissPolicy>(policy);
-  result.tuneBudgetSeconds = options->tune_budget_seconds;
-  result.compilerPath = textOf(options->compiler_path);
-  result.nvrtcPath = textOf(options->nvrtc_path);
-  result.templateDir = textOf(options->template_dir);
-  result.forceVariant = textOf(options->force_variant);
-  result.dumpDir = textOf(options->dump_dir);
-  result.cpuThreads = options->cpu_threads;
-  result.compileThreads = options->compile_threads;
-  result.cpuFeatures = textOf(options->cpu_features);
-  result.cachePacks = textOf(options->cache_packs);
-  result.cacheKeys = textOf(options->cache_keys);
-  NSA_RETURN_IF_ERROR(convertSwitch("require_signature", options->require_signature, result.requireSignature));
-  result.cacheMaxBytes = options->cache_max_bytes;
-  result.forceBranch = textOf(options->force_branch);
-  NSA_RETURN_IF_ERROR(convertSwitch("uniform_gate", options->uniform_gate, result.uniformGate));
-  NSA_RETURN_IF_ERROR(convertSwitch("tune_exhaustive", options->tune_exhaustive, result.tuneExhaustive));
-  NSA_RETURN_IF_ERROR(convertSwitch("ignore_thresholds", options->ignore_thresholds, result.ignoreThresholds));
-  result.decodeSplits = options->decode_splits;
   NSA_RETURN_IF_ERROR(checkEnum("flags", options->flags, 0, "must be 0"));
-  result.pinPath = textOf(options->pin_path);
-  result.recordPath = textOf(options->record_path);
-  result.logLimit = options->log_limit;
   // A host may copy the spec, as far as it knows its fields, and plan with the copy.
   const size_t specBytes = isOfEarlier ? kSpecBytesOf02 : sizeof(nsa_spec);
   if (options->tuned)

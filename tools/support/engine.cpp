@@ -45,37 +45,24 @@ EngineSettings withNothingStored(EngineSettings settings) {
   return settings;
 }
 
-Result<EngineHandle> createEngine(const EngineSettings &options) {
-  nsa_engine_options api = NSA_INIT(nsa_engine_options);
-  api.device = textOrNull(options.device);
-  api.cache_path = textOrNull(options.cachePath);
-  api.cache_packs = textOrNull(options.cachePacks);
-  api.cache_keys = textOrNull(options.cacheKeys);
-  api.require_signature = options.requireSignature;
-  api.cache_max_bytes = options.cacheMaxBytes;
-  api.miss_policy = options.missPolicy;
-  api.tune_budget_seconds = options.tuneBudgetSeconds;
-  api.tune_exhaustive = options.tuneExhaustive;
-  api.ignore_thresholds = options.ignoreThresholds;
-  api.decode_splits = options.decodeSplits;
-  api.compiler_path = textOrNull(options.compilerPath);
-  api.nvrtc_path = textOrNull(options.nvrtcPath);
-  api.template_dir = textOrNull(options.templateDir);
-  api.force_variant = textOrNull(options.forceVariant);
-  api.dump_dir = textOrNull(options.dumpDir);
-  api.cpu_threads = options.cpuThreads;
-  api.compile_threads = options.compileThreads;
-  api.log = options.log;
-  api.log_user = options.logUser;
-  api.log_level = options.logLevel;
-  api.cpu_features = textOrNull(options.cpuFeatures);
-  api.pin_path = textOrNull(options.pinPath);
-  api.record_path = textOrNull(options.recordPath);
-  api.force_branch = textOrNull(options.forceBranch);
-  api.uniform_gate = options.uniformGate;
-  api.fallbacks = textOrNull(options.fallbacks);
+nsa_engine_options EngineSettings::options() const {
+  nsa_engine_options options = NSA_INIT(nsa_engine_options);
+#define NSA_OPTION_TEXT(member, name) options.name = textOrNull(member);
+#define NSA_OPTION_SWITCH(member, name, variable) options.name = member;
+#define NSA_OPTION_NUMBER(type, member, name) options.name = member;
+#include "runtime/model/engine_options.def"
+  options.fallbacks = textOrNull(fallbacks);
+  options.miss_policy = missPolicy;
+  options.log = log;
+  options.log_user = logUser;
+  options.log_level = logLevel;
+  return options;
+}
+
+Result<EngineHandle> createEngine(const EngineSettings &settings) {
+  const nsa_engine_options options = settings.options();
   nsa_engine *engine = nullptr;
-  NSA_RETURN_IF_ERROR(toStatus(nsa_engine_create(&api, &engine, nullptr)));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_engine_create(&options, &engine, nullptr)));
   return EngineHandle(engine);
 }
 

@@ -17,24 +17,21 @@ namespace nsa::tools {
 Status toStatus(nsa_status code);
 
 // The options of an engine (nsa_engine_options), with strings where the C ABI has pointers to texts. A setting whose
-// text is empty has its default.
+// text is empty, or whose number is 0, has its default. A switch is NSA_ON, NSA_OFF or 0.
 struct EngineSettings {
-  std::string device = "cpu";
-  std::string cachePath, cachePacks, cacheKeys;
-  bool requireSignature = false;
-  int64_t cacheMaxBytes = 0;
+#define NSA_OPTION_TEXT(member, name) std::string member;
+#define NSA_OPTION_SWITCH(member, name, variable) int32_t member = 0;
+#define NSA_OPTION_NUMBER(type, member, name) type member = 0;
+#include "runtime/model/engine_options.def"
+  std::string fallbacks;
   nsa_miss_policy missPolicy = NSA_MISS_UNSET;
-  double tuneBudgetSeconds = 0;
-  bool tuneExhaustive = false, ignoreThresholds = false;
-  int32_t decodeSplits = 0;
-  std::string compilerPath, nvrtcPath, templateDir, forceVariant, dumpDir, cpuFeatures, fallbacks, pinPath, recordPath,
-      forceBranch;
-  int32_t uniformGate = 0;
-  int32_t cpuThreads = 0;
-  int32_t compileThreads = 0;
   nsa_log_callback log = nullptr;
   void *logUser = nullptr;
   nsa_log_level logLevel = NSA_LOG_UNSET;
+
+  EngineSettings() { device = "cpu"; }
+  // Returns the options for the C ABI, which borrow the texts of these settings.
+  nsa_engine_options options() const;
 };
 
 // Returns the settings for an engine without stored kernels. The returned settings override the environment variables
@@ -52,7 +49,7 @@ struct PlanDeleter {
 };
 using PlanHandle = std::unique_ptr<nsa_plan, PlanDeleter>;
 
-Result<EngineHandle> createEngine(const EngineSettings &options);
+Result<EngineHandle> createEngine(const EngineSettings &settings);
 Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima &maxima, void *stream = nullptr);
 Result<size_t> workspaceSize(const nsa_plan *plan);
 nlohmann::json describePlan(const nsa_plan *plan);

@@ -24,15 +24,9 @@ constexpr int kMostThreads = 4096;
 constexpr int kLogLimit = 20;
 constexpr std::string_view kMemory = ":memory:"; // the database that is no file
 constexpr PathOption kPathOptions[] = {
-    {"cache_path", "NSA_CACHE_DIR", &EngineOptions::cachePath, PathOption::Kind::kDatabase},
-    {"cache_packs", "NSA_CACHE_PACKS", &EngineOptions::cachePacks, PathOption::Kind::kPacks},
-    {"cache_keys", "NSA_CACHE_KEYS", &EngineOptions::cacheKeys, PathOption::Kind::kFiles},
-    {"compiler_path", "NSA_COMPILER", &EngineOptions::compilerPath, PathOption::Kind::kLibrary},
-    {"nvrtc_path", "NSA_NVRTC", &EngineOptions::nvrtcPath, PathOption::Kind::kLibrary},
-    {"template_dir", "NSA_TEMPLATE_DIR", &EngineOptions::templateDir, PathOption::Kind::kFolder},
-    {"dump_dir", "NSA_DUMP_DIR", &EngineOptions::dumpDir, PathOption::Kind::kNewFolder},
-    {"pin_path", "NSA_PIN", &EngineOptions::pinPath, PathOption::Kind::kOpened},
-    {"record_path", "NSA_RECORD", &EngineOptions::recordPath, PathOption::Kind::kOpened}};
+#define NSA_OPTION_PATH(member, name, variable, kind) {#name, variable, &EngineOptions::member, PathOption::Kind::kind},
+#include "runtime/model/engine_options.def"
+};
 
 class Resolver {
 public:
@@ -100,13 +94,12 @@ public:
     return Status::ok();
   }
 
-  Status gates(std::string &branch, Switch &uniform) const {
+  Status gates(std::string &branch, bool isUniform) const {
     const char *field = branch.empty() ? "NSA_FORCE_BRANCH" : "force_branch";
     textOrNone(branch, "NSA_FORCE_BRANCH");
     if (!branch.empty() && branch != "cmp" && branch != "sel" && branch != "win")
       return Status::invalid(field, "'" + branch + "'", "must be cmp, sel, win or none");
-    NSA_RETURN_IF_ERROR(flag(uniform, "NSA_UNIFORM_GATE"));
-    if (uniform && !branch.empty())
+    if (isUniform && !branch.empty())
       return Status::invalid("uniform_gate", "1", "excludes force_branch = " + branch,
                              "set one of the two (NSA_UNIFORM_GATE, NSA_FORCE_BRANCH)");
     return Status::ok();
@@ -223,7 +216,8 @@ Status EngineOptions::resolve(const Environment &environment) {
   Resolver resolver(environment);
   resolver.textOrNone(device, "NSA_DEVICE");
   NSA_RETURN_IF_ERROR(resolvePaths(environment));
-  NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
+#define NSA_OPTION_SWITCH(member, name, variable) NSA_RETURN_IF_ERROR(resolver.flag(member, variable));
+#include "runtime/model/engine_options.def"
   NSA_RETURN_IF_ERROR(resolver.number(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES", INT64_MAX,
                                       "must be a number of bytes, or 0 for no limit"));
   resolver.text(profilerPath, "NVTX_INJECTION64_PATH");
@@ -247,8 +241,6 @@ Status EngineOptions::resolve(const Environment &environment) {
     }
   }
   NSA_RETURN_IF_ERROR(resolver.seconds(tuneBudgetSeconds, "tune_budget_seconds", "NSA_TUNE_BUDGET"));
-  NSA_RETURN_IF_ERROR(resolver.flag(tuneExhaustive, "NSA_TUNE_EXHAUSTIVE"));
-  NSA_RETURN_IF_ERROR(resolver.flag(ignoreThresholds, "NSA_IGNORE_THRESHOLDS"));
   NSA_RETURN_IF_ERROR(resolver.number(decodeSplits, "decode_splits", "NSA_DECODE_SPLITS", KeySplits::kMost,
                                       "must be 1 to 16, or 0 for what was measured, else the rule"));
   if (tuneBudgetSeconds == 0)

@@ -47,34 +47,15 @@ inline constexpr int kOff = -1;
 // A field of EngineOptions that is empty, zero or unset gets the value of its environment variable, or else its
 // built-in default. A number that is kOff, a text that is kNone and a Switch that is off count as they are.
 struct EngineOptions {
-  std::string device; // "cpu", "cuda:N"; stays empty when neither caller nor environment chose
-  std::string cachePath;
-  std::string cachePacks; // files separated by ':'; "none": no pack, not even an installed one
-  std::string cacheKeys;  // files separated by ':'
-  Switch requireSignature;
-  int64_t cacheMaxBytes = 0; // 0: no limit
+#define NSA_OPTION_TEXT(member, name) std::string member;
+#define NSA_OPTION_SWITCH(member, name, variable) Switch member;
+#define NSA_OPTION_NUMBER(type, member, name) type member = 0;
+#include "runtime/model/engine_options.def"
   std::optional<MissPolicy> missPolicy;
-  double tuneBudgetSeconds = 0;
-  Switch tuneExhaustive;                  // every candidate is compiled and measured to the end
-  Switch ignoreThresholds;                // measured thresholds decide nothing
-  int decodeSplits = 0;                   // for Spec::keySplits; 0: as measured, else as the rule says
   std::optional<FallbackSteps> fallbacks; // what may serve a problem that has no kernel of its own
-  std::string pinPath;                    // the only file from which choices come; "none": no pin
-  std::string recordPath;                 // the file that receives every plan; "none": no file
-  std::string compilerPath;               // stays empty where the library beside libnsa.so is meant
-  std::string nvrtcPath;
-  std::string templateDir;
-  std::string forceVariant;
-  std::string dumpDir;
-  std::string profilerPath; // from the environment alone, because the profiler sets it
-  std::string forceBranch;  // "cmp", "sel", "win": the gate of this branch is 1, those of the others are 0
-  Switch uniformGate;       // all gates are equal
-  int cpuThreads = 0;
-  int compileThreads = 0;
-  std::string cpuFeatures;
-  Logger::Sink log; // unset: lines on stderr
+  std::string profilerPath;               // from the environment alone, because the profiler sets it
+  Logger::Sink log;                       // unset: lines on stderr
   std::optional<LogLevel> logLevel;
-  int logLimit = 0; // warnings of one tag in a minute; -1: no limit
   // A callback of the host. The tuning thread calls `tuned` with the spec and the maxima of a plan when a new plan with
   // the same spec and maxima would have a better kernel.
   std::function<void(const Spec &spec, const Maxima &maxima)> tuned;

@@ -165,20 +165,10 @@ TEST(Options, TheApiSwitchesOffWhatTheEnvironmentSets) {
                                {"NSA_IGNORE_THRESHOLDS", "1"},
                                {"NSA_DECODE_SPLITS", "4"}};
   EngineOptions options, unset;
-  for (std::string EngineOptions::*text :
-       {&EngineOptions::device, &EngineOptions::cachePath, &EngineOptions::compilerPath, &EngineOptions::nvrtcPath,
-        &EngineOptions::templateDir, &EngineOptions::forceVariant, &EngineOptions::dumpDir, &EngineOptions::cpuFeatures,
-        &EngineOptions::cachePacks, &EngineOptions::cacheKeys, &EngineOptions::pinPath, &EngineOptions::recordPath,
-        &EngineOptions::forceBranch})
-    options.*text = kNone;
-  for (int EngineOptions::*number : {&EngineOptions::cpuThreads, &EngineOptions::compileThreads,
-                                     &EngineOptions::logLimit, &EngineOptions::decodeSplits})
-    options.*number = kOff;
-  for (Switch EngineOptions::*flag : {&EngineOptions::requireSignature, &EngineOptions::uniformGate,
-                                      &EngineOptions::tuneExhaustive, &EngineOptions::ignoreThresholds})
-    options.*flag = Switch::off();
-  options.cacheMaxBytes = kOff;
-  options.tuneBudgetSeconds = kOff;
+#define NSA_OPTION_TEXT(member, name) options.member = kNone;
+#define NSA_OPTION_SWITCH(member, name, variable) options.member = Switch::off();
+#define NSA_OPTION_NUMBER(type, member, name) options.member = kOff;
+#include "runtime/model/engine_options.def"
   options.missPolicy = MissPolicy::kDefault;
   options.logLevel = LogLevel::kDebug;
   options.fallbacks = *FallbackSteps::parse("fallbacks", kNone);

@@ -82,9 +82,10 @@ void addTuneCommand(CLI::App &app, Action &action) {
   CLI::Option *device = flags->engine.addDevice(*command, "; of a workload also several: cuda:0,cuda:1");
   flags->engine.addCache(*command);
   CLI::Option *perKernel = flags->engine.addKernelBudget(*command);
-  CLI::Option *exhaustive = command->add_flag("--exhaustive", flags->engine.settings.tuneExhaustive,
-                                              "Compile every candidate and measure each to the end, however long it "
-                                              "takes: what the usual search is held to");
+  CLI::Option *exhaustive = command->add_flag_callback(
+      "--exhaustive", [flags] { flags->engine.settings.tuneExhaustive = NSA_ON; },
+      "Compile every candidate and measure each to the end, however long it takes: what the usual search is held "
+      "to");
   CLI::Option *budget = command
                             ->add_option("--budget", whole->budgetSeconds,
                                          "Of workloads: seconds that the whole run may take; a later run goes on from "

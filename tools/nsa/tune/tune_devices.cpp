@@ -4,6 +4,7 @@
 #include "bench/measure/fma_peak.h"
 #include "bench/measure/machine_facts.h"
 #include "bench/measure/stream_bandwidth.h"
+#include "runtime/capi/convert.h"
 #include "tools/nsa/tune/forward_duel.h"
 
 #include <algorithm>
@@ -43,17 +44,8 @@ Json roofsOf(const Json &report, const OpenDevice &device, bool measuresRoofs) {
 
 Result<EngineOptions> resolvedOptions(const EngineSettings &settings) {
   EngineOptions options;
-  options.cachePath = settings.cachePath;
-  options.cachePacks = settings.cachePacks;
-  options.cacheKeys = settings.cacheKeys;
-  options.requireSignature = settings.requireSignature;
-  options.compilerPath = settings.compilerPath;
-  options.nvrtcPath = settings.nvrtcPath;
-  options.templateDir = settings.templateDir;
-  options.cpuFeatures = settings.cpuFeatures;
-  options.compileThreads = settings.compileThreads;
-  options.tuneBudgetSeconds = settings.tuneBudgetSeconds;
-  options.tuneExhaustive = settings.tuneExhaustive;
+  const nsa_engine_options given = settings.options();
+  NSA_RETURN_IF_ERROR(capi::convert(&given, nullptr, options));
   NSA_RETURN_IF_ERROR(options.resolve(EngineOptions::processEnvironment()));
   return options;
 }
