@@ -148,22 +148,22 @@ std::vector<ComparedPart> Comparison::parts() const {
     if (!sum.own)
       continue;
     ComparedPart part{.part = std::string(roleName(static_cast<Role>(role), rules.spec.op)),
-                      .op = sum.operatorName,
-                      .templateName = sum.own->manifest().templateName,
+                      .operator_name = sum.operatorName,
+                      .template_name = sum.own->manifest().templateName,
                       .config = formatValues(sum.own->manifest().config),
-                      .isCompared = sum.definition != nullptr};
+                      .compared = sum.definition != nullptr};
     if (sum.definition) {
-      part.definitionTemplate = sum.definition->manifest().templateName;
-      part.definitionConfig = formatValues(sum.definition->manifest().config);
-      part.isSameKernel = sum.definition->content() == sum.own->content();
+      part.definition_template = sum.definition->manifest().templateName;
+      part.definition_config = formatValues(sum.definition->manifest().config);
+      part.same_kernel = sum.definition->content() == sum.own->content();
       part.lists = sum.lists;
-      part.differentLists = sum.differentLists;
+      part.different_lists = sum.differentLists;
       part.elements = sum.elements.elements();
-      part.maxAbs = sum.elements.maxAbs();
-      part.meanAbs = sum.elements.meanAbs();
-      part.relativeRms = sum.elements.relativeRms();
-      part.unequalNan = sum.elements.unequalNan();
-      part.unequalInf = sum.elements.unequalInf();
+      part.max_abs = sum.elements.maxAbs();
+      part.mean_abs = sum.elements.meanAbs();
+      part.relative_rms = sum.elements.relativeRms();
+      part.unequal_nan = sum.elements.unequalNan();
+      part.unequal_inf = sum.elements.unequalInf();
     }
     parts.push_back(std::move(part));
   }
@@ -171,31 +171,18 @@ std::vector<ComparedPart> Comparison::parts() const {
 }
 
 std::string describeComparison(Operator op, const std::vector<ComparedPart> &compared) {
-  nlohmann::ordered_json parts = nlohmann::ordered_json::array();
-  for (const ComparedPart &each : compared) {
-    nlohmann::ordered_json part = {{"part", each.part},
-                                   {"operator", each.op},
-                                   {"kernel", {{"template", each.templateName}, {"config", each.config}}},
-                                   {"compared", each.isCompared}};
-    if (each.isCompared) {
-      part["definition"] = {{"template", each.definitionTemplate}, {"config", each.definitionConfig}};
-      part["same_kernel"] = each.isSameKernel;
-      if (each.lists != 0) {
-        part["lists"] = each.lists;
-        part["different_lists"] = each.differentLists;
-      } else {
-        part["elements"] = each.elements;
-        part["max_abs"] = each.maxAbs;
-        part["mean_abs"] = each.meanAbs;
-        part["relative_rms"] = each.relativeRms;
-        part["unequal_nan"] = each.unequalNan;
-        part["unequal_inf"] = each.unequalInf;
-      }
-    }
+  using Json = nlohmann::ordered_json;
+  Json parts = Json::array();
+  for (const ComparedPart &info : compared) {
+    Json part;
+#define NSA_COMPARISON_INFO(type, name, place, isThere)                                                                \
+  if (isThere)                                                                                                         \
+    part[Json::json_pointer(place)] = info.name;
+#include "runtime/model/info_fields.def"
     parts.push_back(std::move(part));
   }
-  return nlohmann::ordered_json({{"operator", operatorName(op)}, {"parts", std::move(parts)}})
-      .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return Json({{"operator", operatorName(op)}, {"parts", std::move(parts)}})
+      .dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 } // namespace nsa

@@ -33,12 +33,8 @@ bool isComparable(const Step &step);
 
 // The result of one kernel of a plan, compared with the kernel that defines its operator (nsa_comparison).
 struct ComparedPart {
-  std::string part, op; // roleName, operatorName
-  std::string templateName, config, definitionTemplate{}, definitionConfig{};
-  bool isCompared = false, isSameKernel = false;
-  int64_t lists = 0, differentLists = 0; // of a kernel that writes block lists
-  int64_t elements = 0, unequalNan = 0, unequalInf = 0;
-  double maxAbs = 0, meanAbs = 0, relativeRms = 0;
+#define NSA_COMPARISON_INFO(type, name, place, isThere) type name{};
+#include "runtime/model/info_fields.def"
 };
 // Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
 std::string describeComparison(Operator op, const std::vector<ComparedPart> &parts);

@@ -14,28 +14,15 @@ namespace nsa {
 struct PlanTimes;
 
 struct Counters {
-  ShardedCounter plansFromMemory;
-  ShardedCounter runs;
-  std::atomic<uint64_t> plansFromDatabase{0};
-  std::atomic<uint64_t> plansCompiled{0};
-  std::atomic<uint64_t> plansFailed{0};
-  std::atomic<uint64_t> kernelsCompiled{0};
-  std::atomic<uint64_t> kernelsMeasured{0};
-  std::atomic<uint64_t> kernelsRejected{0};
-  std::atomic<uint64_t> kernelsLoaded{0};
+  using Count = std::atomic<uint64_t>;
+  using Milliseconds = std::atomic<double>;
+#define NSA_STAT_COUNTER(type, member, name) type member{};
+#include "runtime/model/info_fields.def"
   // How many kernels were used as fallbacks, with one counter for each FallbackStep. The counter of the step kCpu
   // counts engines instead of kernels: it is 1 if the engine runs on the CPU because it could not open a GPU.
-  std::array<std::atomic<uint64_t>, kFallbackSteps> fallbacks{};
-  std::atomic<uint64_t> backgroundPending{0}; // goes down when a tuning ends
-  std::atomic<uint64_t> backgroundDone{0};
-  std::atomic<uint64_t> backgroundFailed{0};
-  std::atomic<uint64_t> logDropped{0};
-  // The fields of PlanTimes, each summed over all plans.
-  std::atomic<double> lookupMs{0}, renderMs{0}, compileMs{0}, tuneMs{0}, loadMs{0};
+  std::array<Count, kFallbackSteps> fallbacks{};
 
-  static void raise(std::atomic<uint64_t> &counter, uint64_t by = 1) {
-    counter.fetch_add(by, std::memory_order_relaxed);
-  }
+  static void raise(Count &counter, uint64_t by = 1) { counter.fetch_add(by, std::memory_order_relaxed); }
   void add(const PlanTimes &times);
   void countFallback(FallbackStep step) { raise(fallbacks[static_cast<size_t>(step)]); }
   uint64_t fallbacksOf(FallbackStep step) const { return fallbacks[static_cast<size_t>(step)]; }

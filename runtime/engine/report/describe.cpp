@@ -16,7 +16,8 @@ using Json = nlohmann::ordered_json;
 std::string dump(const Json &json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 Json valueOf(PlanSource source) { return planSourceName(source); }
-template <typename Value> Json valueOf(Value value) { return value; }
+Json valueOf(FallbackStep step) { return fallbackStepName(step); }
+template <typename Value> Json valueOf(const Value &value) { return value; }
 
 Json phasesJson(const TunePhases &phases) {
   return {{"prepare", phases.prepare},
@@ -62,19 +63,19 @@ std::vector<LaunchInfo> launchesOf(const PlanDescription &plan) {
   for (const PlanCore::Part &part : plan.core.parts) {
     const KernelCore &core = *part.kernel;
     const Manifest &manifest = core.kernel->manifest();
-    LaunchInfo launch{.op = manifest.op,
-                      .problem = core.problemKey,
-                      .templateName = manifest.templateName,
+    LaunchInfo launch{.operator_name = manifest.op,
+                      .template_name = manifest.templateName,
                       .config = formatValues(manifest.config),
                       .content = core.kernel->content(),
                       .target = manifest.target,
-                      .servedBy = core.servedBy,
                       .source = plan.source == PlanSource::kMemory ? plan.source : core.source,
-                      .step = core.step,
                       .tuned = core.tuned,
+                      .step = core.step,
+                      .served_by = core.servedBy,
                       .threads = manifest.threads,
-                      .sharedBytes = manifest.sharedBytes,
-                      .scratchBytes = manifest.scratchBytes};
+                      .shared_bytes = manifest.sharedBytes,
+                      .scratch_bytes = manifest.scratchBytes,
+                      .problem = core.problemKey};
     const bool evaluated = core.kernel->grid(sizes, launch.grid).isOk();
     assert(evaluated && "checked when the plan was made");
     (void)evaluated;
@@ -91,21 +92,14 @@ std::string describePlan(const PlanDescription &plan) {
     const LaunchInfo &launch = infos[i];
     const KernelCore &core = *plan.core.parts[i].kernel;
     const auto &formula = core.kernel->manifest().grid;
-    launches.push_back({{"operator", launch.op},
-                        {"template", launch.templateName},
-                        {"config", launch.config},
-                        {"content", launch.content},
-                        {"target", launch.target},
-                        {"source", planSourceName(launch.source)},
-                        {"tuned", launch.tuned},
-                        {"step", fallbackStepName(launch.step)},
-                        {"served_by", launch.servedBy},
-                        {"grid", launch.grid},
-                        {"grid_formula", {formula[0].text(), formula[1].text(), formula[2].text()}},
-                        {"threads", launch.threads},
-                        {"shared_bytes", launch.sharedBytes},
-                        {"scratch_bytes", launch.scratchBytes},
-                        {"evidence", core.kernel->evidence()}});
+    Json entry;
+#define NSA_LAUNCH_INFO(type, name, place)                                                                             \
+  if (*(place))                                                                                                        \
+    entry[Json::json_pointer(place)] = valueOf(launch.name);
+#include "runtime/model/info_fields.def"
+    entry["grid_formula"] = {formula[0].text(), formula[1].text(), formula[2].text()};
+    entry["evidence"] = core.kernel->evidence();
+    launches.push_back(std::move(entry));
     for (const std::string &fallback : core.fallbacks)
       fallbacks.push_back(fallback);
     problem += (problem.empty() ? "" : "; ") + core.problemKey;
@@ -287,6 +281,26 @@ ExplainDescription::Reason ExplainDescription::reason() const {
   if (decision.action == Decision::Action::kCompile)
     return Reason::kCostModel;
   return decision.tuned ? Reason::kMeasured : Reason::kStored;
+}
+
+ChoiceInfo infoOf(const ExplainDescription &explain) {
+  const Decision &decision = explain.decision;
+  ChoiceInfo info{.part = explain.route.part,
+                  .problem = explain.problem,
+                  .action = decision.action,
+                  .reason = explain.reason(),
+                  .in_memory = explain.inMemory,
+                  .tunes_in_background = explain.tunesInBackground()};
+  if (explain.fails())
+    info.status = decision.failure.isOk() ? ErrorCode::kCacheMiss : decision.failure.code();
+  if (!explain.isChosen())
+    return info;
+  info.template_name = explain.templateName();
+  info.config = explain.config();
+  info.source = explain.source();
+  info.step = decision.step;
+  info.tuned = decision.tuned;
+  return info;
 }
 
 std::string describeExplain(const ExplainDescription &explain) {

@@ -38,14 +38,10 @@ struct PlanInfo {
 PlanInfo infoOf(const PlanDescription &plan);
 
 // What programs read of one launch of a plan (nsa_launch).
+using LaunchGrid = int32_t[3];
 struct LaunchInfo {
-  std::string op, problem, templateName, config, content, target, servedBy;
-  PlanSource source{};
-  FallbackStep step{};
-  bool tuned = false;
-  int32_t grid[3] = {};
-  int32_t threads = 0;
-  int64_t sharedBytes = 0, scratchBytes = 0;
+#define NSA_LAUNCH_INFO(type, name, place) type name{};
+#include "runtime/model/info_fields.def"
 };
 std::vector<LaunchInfo> launchesOf(const PlanDescription &plan);
 
@@ -104,6 +100,12 @@ struct ExplainDescription {
   Reason reason() const;
 };
 std::string describeExplain(const ExplainDescription &explain);
+// What programs read of the same (nsa_choice).
+struct ChoiceInfo {
+#define NSA_CHOICE_INFO(type, name, place) type name{};
+#include "runtime/model/info_fields.def"
+};
+ChoiceInfo infoOf(const ExplainDescription &explain);
 
 struct EngineDescription {
   DeviceFacts device;
