@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,7 +18,9 @@ namespace nsa::test {
 
 inline std::string readFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::ostringstream text;
+  file >> text.rdbuf();
+  return std::move(text).str();
 }
 
 inline void writeFile(const std::string &path, std::string_view content) {

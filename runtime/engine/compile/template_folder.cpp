@@ -8,7 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <sys/stat.h>
 #include <thread>
 #include <vector>
@@ -60,10 +60,11 @@ Result<Look> lookAt(const std::string &folder) {
                                  static_cast<int64_t>(found.st_mode), nanoseconds(found.st_ctim)})
       changes.field(std::to_string(number));
     std::ifstream stream(entry, std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-    if (!stream.good() && !stream.eof())
+    std::ostringstream text;
+    stream >> text.rdbuf();
+    if (!stream.eof())
       return Status::error(ErrorCode::kIoError, "cannot read the template " + entry.string());
-    content.field(entry.lexically_relative(root).generic_string()).field(text);
+    content.field(entry.lexically_relative(root).generic_string()).field(text.view());
   }
   look.state = {content.finishHex().substr(0, 16), changes.finishHex()};
   return look;
