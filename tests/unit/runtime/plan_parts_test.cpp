@@ -97,8 +97,9 @@ TEST_F(PlanPartsTest, TheFirstStepsErrorIsTheOneThatIsTold) {
   options.templateDir = templates.path();
   spoil("combine", "grot"); // the last step
   spoil("select", "grit");  // one in the middle
-  for (const int threads : {1, 2, 8})
-    for (int round = 0; round < 3; ++round) {
+  // One thread has no race, so it needs no second round.
+  for (const auto &[threads, rounds] : {std::pair{1, 1}, {2, 2}, {8, 2}})
+    for (int round = 0; round < rounds; ++round) {
       auto engine = open("kernels" + std::to_string(threads) + std::to_string(round) + ".db", threads);
       const std::string error = engine->plan(spec, maxima, nullptr).status().toString();
       EXPECT_NE(error.find("grit"), std::string::npos) << error;
