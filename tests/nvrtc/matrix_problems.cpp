@@ -168,8 +168,8 @@ std::vector<CompileCall> mainProblems() {
   return calls;
 }
 
-// What one architecture each compiles; all six have their share. A text is the same for each, but for what its shared
-// memory admits.
+// What one architecture each compiles in every second turn; all six have their share. A text is the same for each, but
+// for what its shared memory admits.
 std::vector<CompileCall> cornerProblems() {
   std::vector<CompileCall> calls;
   calls.push_back(combineCall(64, 8, "fp16", 1, "sigmoid", 0));
@@ -196,15 +196,15 @@ std::vector<CompileCall> cornerProblems() {
 }
 
 // What depends on the length of a list, where lists are longer than half of the longest. An architecture compiles each
-// length in one type a turn, and in three turns in all types. `select` has its lists in shared memory and `ascend` has
-// them in registers. In other kernels the length is only a constant, so the longest lists are enough.
+// length in one type every second turn, and in six turns in all types. `select` has its lists in shared memory and
+// `ascend` has them in registers. In other kernels the length is only a constant, so the longest lists are enough.
 std::vector<CompileCall> longListProblems(const Turn &turn, size_t architecture) {
   constexpr std::pair<DType, int> kTypesAndGroups[] = {{DType::kBf16, 16}, {DType::kF16, 128}, {DType::kF32, 1}};
   constexpr int kCounts[] = {65, 97, Spec::kMostSelCount};
   std::vector<CompileCall> calls;
   for (size_t count = 0; count < std::size(kCounts); ++count)
     for (size_t type = 0; type < std::size(kTypesAndGroups); ++type) {
-      if (!turn.takes(count + type + architecture, std::size(kTypesAndGroups)))
+      if (!turn.takes(count + 2 * type + architecture, 2 * std::size(kTypesAndGroups)))
         continue;
       const auto &[dtype, group] = kTypesAndGroups[type];
       WholeShape shape{dtype, 128, 128, group, kForward};
@@ -221,10 +221,11 @@ std::vector<CompileCall> longListProblems(const Turn &turn, size_t architecture)
   return calls;
 }
 
-// sm_90a compiles all main problems, the others every third one each: sm_80 a third, sm_86 and sm_100a the next one,
-// sm_89 (the same text as sm_86) and sm_120a the last one.
+// sm_90a compiles all main problems, and each of the others compiles a sixth of them that no other one has in this
+// turn.
 bool compilesMainProblem(const Turn &turn, size_t architecture, size_t problem) {
-  return std::string_view(kArchitectures[architecture]) == "sm_90a" || turn.takes(problem + architecture, 3);
+  return std::string_view(kArchitectures[architecture]) == "sm_90a" ||
+         turn.takes(problem + architecture, std::size(kArchitectures));
 }
 
 } // namespace
@@ -271,13 +272,13 @@ std::vector<CompileCall> problemsOf(const Turn &turn, size_t architecture) {
       calls.push_back(all[i]);
   const std::vector<CompileCall> corners = cornerProblems();
   for (size_t i = 0; i < corners.size(); ++i)
-    if (i % std::size(kArchitectures) == architecture)
+    if (i % std::size(kArchitectures) == architecture && turn.takes(i / std::size(kArchitectures), 2))
       calls.push_back(corners[i]);
   addNew(calls, longListProblems(turn, architecture));
-  // Attention's shapes on one, in one of its operators, which are one text with a few constants apart. With all, on
-  // two: one with the tensor cores' instructions of sm_80 alone and one with later ones.
+  // Half of attention's shapes on one, in one of its operators, which are one text with a few constants apart. With
+  // all, each shape on two: one with the tensor cores' instructions of sm_80 alone and one with later ones.
   for (size_t i = 1; i < std::size(kShapes); ++i)
-    if (turn.isAll ? (i + architecture) % 3 == 0 : turn.takes(i + architecture, 6))
+    if (turn.isAll ? (i + architecture) % 3 == 0 : turn.takes(i + architecture, Turn::kCount))
       calls.push_back(attentionCall(kShapes[i], kAttentionOperators[(i + architecture / 3) % 3]));
   for (CompileCall &call : calls)
     call.target = kArchitectures[architecture];
@@ -321,14 +322,16 @@ std::vector<CompileCall> configCornerProblems(const Turn &turn) {
   if (turn.takes(3, 4))
     add(dense, "sm_120a");
   // Nor do the others use any that attention does not.
-  add(combineCall(128, 16, "bf16", 0, "softmax", 0), "sm_80");
-  add(combineCall(64, 8, "fp32", 1, "sigmoid", 1), "sm_90a");
+  if (turn.takes(0, 2))
+    add(combineCall(128, 16, "bf16", 0, "softmax", 0), "sm_80");
+  if (turn.takes(1, 2))
+    add(combineCall(64, 8, "fp32", 1, "sigmoid", 1), "sm_90a");
   const char *kinds[] = {"mean", "mlp"}; // whose first product is the linear one's
   for (size_t i = 0; i < 2; ++i)
     if (turn.takes(i, 2))
       add(compressCall({kinds[i], "bf16", 64, 48, 32, 16, 0, 64, "gelu"}), "sm_86");
   for (const CompileCall &call : callsOf({DType::kBf16, 128, 64, 16, 64}, kPrompt))
-    if (call.op == "append" || call.op == "sel" || call.op == "select")
+    if (call.op == "select" ? turn.takes(0, 2) : (call.op == "append" || call.op == "sel") && turn.takes(1, 2))
       add(call, call.op == "select" ? "sm_100a" : "sm_89");
   return calls;
 }

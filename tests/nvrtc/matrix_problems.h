@@ -16,11 +16,11 @@ constexpr const char *kAttentionOperators[] = {"window", "dense", "cmp"};
 constexpr const char *kHopperTemplate = "attention_sm90";
 
 // A run compiles the share of one turn, as the texts are the same for each architecture but for what its shared memory
-// admits. The revision of compiler and templates chooses the turn: it is the same for one commit wherever that is
-// tested, and another one after most changes. NSA_TEST_MATRIX=5 takes that turn, NSA_TEST_MATRIX=all compiles
-// everything.
+// admits. Each share has every template for one architecture at least, and all shares together have everything. The
+// revision of compiler and templates chooses the turn: it is the same for one commit wherever that is tested, and
+// another one after most changes. NSA_TEST_MATRIX=5 takes that turn, NSA_TEST_MATRIX=all compiles everything.
 struct Turn {
-  static constexpr size_t kCount = 12; // of two, three, four or six
+  static constexpr size_t kCount = 12; // of two, three, four, six or all
   size_t number = 0;
   bool isAll = false;
 
