@@ -358,9 +358,14 @@ TEST_F(ProgramJob, RenewedKernelsKeepTheirChoices) {
   EXPECT_EQ(report["failed"].size(), 2u) << report;
 }
 
+// The main job's heads and window, and fewer tokens, as every candidate is measured on all of them.
 TEST_F(ProgramJob, TheMainJobsTunerHasAChoice) {
+  const std::string config =
+      scratch.write("main.json", R"({"query_heads": 8, "kv_heads": 1, "qk_dim": 64, "window": 512})");
+  const std::string tokens = scratch.file("tokens.safetensors");
+  run("generate --op window --config " + config + " --seqlen-k 512 --output " + tokens);
   const std::string spec =
-      "--op window --config " + data + "/window.json --input " + input + " --device cpu --cache " + database;
+      "--op window --config " + config + " --input " + tokens + " --device cpu --cache " + database;
   const nlohmann::json report = runJson("tune " + spec + " --kernel-budget 60");
   EXPECT_GE(report.value("compiled", 0), 12) << report.dump(2);
   EXPECT_GE(report.value("measured", 0), 4) << report.dump(2);
