@@ -74,6 +74,6 @@ void DeathWatch::install(DeathWatch &page) {
   system->xSetSystemCall(system, "write", reinterpret_cast<sqlite3_syscall_ptr>(watchedWrite));
 }
 
-int killsInAll() { return repeats("NSA_TEST_KILLS", 300); }
+int killsInAll() { return repeats("NSA_TEST_KILLS", 150); }
 
 } // namespace nsa::test

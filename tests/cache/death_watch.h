@@ -21,7 +21,7 @@ struct DeathWatch {
   static void install(DeathWatch &page);
 };
 
-// How often the kill tests kill together: NSA_TEST_KILLS, or 300 times. A fifth of it is tuning's, whose runs compile;
+// How often the kill tests kill together: NSA_TEST_KILLS, or 150 times. A fifth of it is tuning's, whose runs compile;
 // the others are those of putting, merging and collecting, in equal parts.
 int killsInAll();
 constexpr int kEnoughKillsToTell = 30; // of where they fell

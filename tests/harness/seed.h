@@ -1,6 +1,6 @@
 // What decides random tests: the seed, which is fresh in each run and printed (NSA_TEST_SEED repeats a run); the number
-// of cases (NSA_TEST_DRAWS limits it where a tool makes each case slow); and how often a test repeats what may rarely
-// go wrong.
+// of cases (NSA_TEST_DRAWS limits it where a tool makes each case slow, and raises it to the full number of tests that
+// draw fewer cases every day); and how often a test repeats what may rarely go wrong.
 // Thread-safety: any thread.
 #pragma once
 
@@ -19,10 +19,11 @@ inline uint64_t freshSeed() {
   return seed;
 }
 
-inline int drawnCases(int otherwise) {
-  const char *most = std::getenv("NSA_TEST_DRAWS");
-  return most ? static_cast<int>(std::clamp(std::strtol(most, nullptr, 10), 1L, long{otherwise})) : otherwise;
+inline int drawnCases(int full, int daily) {
+  const char *wanted = std::getenv("NSA_TEST_DRAWS");
+  return wanted ? static_cast<int>(std::clamp(std::strtol(wanted, nullptr, 10), 1L, long{full})) : daily;
 }
+inline int drawnCases(int full) { return drawnCases(full, full); }
 
 // The number in the environment's `variable`, or else `otherwise`.
 inline int repeats(const char *variable, int otherwise) {
