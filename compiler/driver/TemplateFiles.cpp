@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 #include <system_error>
 
 namespace nsa {
@@ -50,11 +50,10 @@ Result<TemplateFiles> TemplateFiles::read(const std::string &folder) {
     if (!entries->is_regular_file(ignored) || !isTemplatePath(relative))
       continue;
     std::ifstream stream(entries->path(), std::ios::binary);
-    std::ostringstream text;
-    stream >> text.rdbuf();
-    if (!stream.eof())
+    std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+    if (!stream.is_open() || stream.bad())
       return unreadable(entries->path(), "permission or medium");
-    result.list.push_back({relative.generic_string(), std::move(text).str()});
+    result.list.push_back({relative.generic_string(), std::move(text)});
   }
   if (error)
     return unreadable(root, error.message());
