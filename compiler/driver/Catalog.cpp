@@ -1,5 +1,7 @@
 #include "compiler/driver/Catalog.h"
 
+#include "compiler/render/TileHeader.h"
+
 #include <algorithm>
 #include <tuple>
 
@@ -9,13 +11,17 @@ namespace {
 
 // An error if the request has a value that the template does not declare. The template would ignore the value, and the
 // kernel would be wrong.
-Status checkDeclared(const TemplateHeader &header, const CompilerRequest &request) {
-  for (const auto &[name, text] : request.fixed)
-    if (std::none_of(header.fixed.begin(), header.fixed.end(),
-                     [&](const TemplateHeader::Fixed &fixed) { return fixed.name == name && fixed.isOf(request.op); }))
+Status checkDeclared(const TemplateHeader &header, const CompilerRequest &request, const Values &given) {
+  for (const auto &[name, text] : request.fixed) {
+    const auto found = std::ranges::find(header.fixed, name, &TemplateHeader::Fixed::name);
+    Result<bool> isNeeded = found == header.fixed.end() ? Result<bool>(false) : found->isNeeded(given);
+    if (!isNeeded)
+      return isNeeded.status();
+    if (!*isNeeded)
       return Status::invalid(name, text,
                              "template " + header.name + " does not declare this value as fixed for operator " +
                                  std::string(operatorName(request.op)));
+  }
   return Status::ok();
 }
 
@@ -34,25 +40,43 @@ bool servesTarget(const TemplateHeader &header, const Target &target) {
 
 } // namespace
 
+const Result<Catalog> &Catalog::embedded() {
+  static const Result<Catalog> &catalog = *new Result<Catalog>(read(TemplateFiles::embedded()));
+  return catalog;
+}
+
 Result<Catalog> Catalog::read(const TemplateFiles &files) {
   Catalog catalog;
-  for (const TemplateFile &file : files.files()) {
-    const bool isTile = file.path.starts_with("tile/");
-    if (file.path.starts_with(kPartFolder) || (!isTile && !file.path.starts_with("cuda/")))
-      continue; // templates consist of these files
-    const TemplateKind kind = isTile ? TemplateKind::kTile : TemplateKind::kHandScheduled;
-    Result<TemplateHeader> header = TemplateHeader::parse(file.text, file.path, kind, files.finder());
+  Result<TileFiles> tiles = TileFiles::read(files);
+  if (!tiles)
+    return tiles.status();
+  catalog.tiles = std::move(*tiles);
+  for (const TileFiles::Program &program : catalog.tiles.programs()) {
+    Result<TemplateHeader> header = readTileHeader(*program.tree);
     if (!header)
       return header.status();
-    for (const std::string &word : header->targets)
-      if (!Target::knowsWord(word))
-        return templateError(header->targetsPlace, "unknown target '" + word + "'");
-    for (const Template &other : catalog.templates)
-      if (other.header.name == header->name)
-        return templateError({file.path, 1}, "the name " + header->name + " is taken by " + other.file->path);
-    catalog.templates.push_back({&file, std::move(*header)});
+    NSA_RETURN_IF_ERROR(catalog.add({program.file, std::move(*header), program.tree, program.imports}));
+  }
+  for (const TemplateFile &file : files.files()) {
+    if (!file.path.starts_with("cuda/"))
+      continue;
+    Result<TemplateHeader> header = readCudaHeader(file.text, file.path, files.finder());
+    if (!header)
+      return header.status();
+    NSA_RETURN_IF_ERROR(catalog.add({.file = &file, .header = std::move(*header)}));
   }
   return catalog;
+}
+
+Status Catalog::add(Template entry) {
+  for (const std::string &word : entry.header.targets)
+    if (!Target::knowsWord(word))
+      return templateError(entry.header.targetsPlace, "unknown target '" + word + "'");
+  for (const Template &other : templates)
+    if (other.header.name == entry.header.name)
+      return templateError({entry.file->path, 1}, "the name " + entry.header.name + " is taken by " + other.file->path);
+  templates.push_back(std::move(entry));
+  return Status::ok();
 }
 
 Result<std::vector<const Template *>> Catalog::servers(const CompilerRequest &request) const {
@@ -92,7 +116,7 @@ Result<std::vector<Selection>> Catalog::candidates(const CompilerRequest &reques
   Status reason;
   bool isMeant = false;
   for (const Template *source : *serving) {
-    Status refusal = checkDeclared(source->header, request);
+    Status refusal = checkDeclared(source->header, request, *given);
     if (refusal.isOk()) {
       Result<std::vector<TemplateCandidate>> offered =
           enumerateCandidates(source->header, *given, request.config, request.target->limits());

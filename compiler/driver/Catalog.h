@@ -4,6 +4,7 @@
 
 #include "compiler/driver/Request.h"
 #include "compiler/driver/TemplateFiles.h"
+#include "compiler/driver/TileFiles.h"
 #include "compiler/render/Candidates.h"
 #include "compiler/render/TemplateHeader.h"
 
@@ -14,9 +15,11 @@ namespace nsa {
 struct Template {
   const TemplateFile *file;
   TemplateHeader header;
+  const language::SyntaxTree *tree = nullptr; // of a tile program
+  std::vector<const TemplateFile *> imports;  // the libraries of a tile program, and what they import
 };
 
-// One candidate for a request: a template together with one value for each of its `choice` lines.
+// One candidate for a request: a template together with one value for each of its choices.
 struct Selection {
   const Template *source;
   TemplateCandidate candidate;
@@ -24,6 +27,8 @@ struct Selection {
 
 class Catalog {
 public:
+  // The catalog of the templates that are embedded in the library.
+  static const Result<Catalog> &embedded();
   // Parses the headers of all templates. `files` must outlive the catalog. If one template does not parse, the whole
   // result is an error, even if the other templates would suffice: otherwise a kernel variant could disappear
   // unnoticed.
@@ -36,9 +41,14 @@ public:
   // about the first of all templates.
   Result<std::vector<Selection>> candidates(const CompilerRequest &request) const;
 
+  // The tree of a library of tile programs; nullptr: there is none of this name.
+  const language::SyntaxTree *library(std::string_view name) const { return tiles.library(name); }
+
 private:
+  Status add(Template entry);
   Result<std::vector<const Template *>> servers(const CompilerRequest &request) const;
 
+  TileFiles tiles;
   std::vector<Template> templates;
 };
 

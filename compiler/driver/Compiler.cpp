@@ -18,21 +18,26 @@ namespace {
 // The template files of a request, and their headers.
 struct Sources {
   std::optional<TemplateFiles> folder;
+  std::optional<Catalog> ofFolder;
   const TemplateFiles *files = nullptr;
-  std::optional<Catalog> catalog;
+  const Catalog *catalog = nullptr;
 
   Status open(const CompilerRequest &request) {
-    files = &TemplateFiles::embedded();
-    if (!request.templateFolder.empty()) {
-      Result<TemplateFiles> read = TemplateFiles::read(request.templateFolder);
-      if (!read)
-        return read.status();
-      files = &folder.emplace(std::move(*read));
+    if (request.templateFolder.empty()) {
+      files = &TemplateFiles::embedded();
+      if (!Catalog::embedded())
+        return Catalog::embedded().status();
+      catalog = &*Catalog::embedded();
+      return Status::ok();
     }
-    Result<Catalog> read = Catalog::read(*files);
+    Result<TemplateFiles> read = TemplateFiles::read(request.templateFolder);
     if (!read)
       return read.status();
-    catalog = std::move(*read);
+    files = &folder.emplace(std::move(*read));
+    Result<Catalog> parsed = Catalog::read(*files);
+    if (!parsed)
+      return parsed.status();
+    catalog = &ofFolder.emplace(std::move(*parsed));
     return Status::ok();
   }
 };
@@ -40,21 +45,15 @@ struct Sources {
 // One candidate on its way to one stage.
 class Compilation {
 public:
-  Compilation(const CompilerRequest &request, const TemplateFiles &files, Selection selection, Timings &timings)
-      : request(request), files(files), source(*selection.source), candidate(std::move(selection.candidate)),
-        timings(timings) {}
+  Compilation(const CompilerRequest &request, const Sources &sources, Selection selection, Timings &timings)
+      : request(request), files(*sources.files), catalog(*sources.catalog), source(*selection.source),
+        candidate(std::move(selection.candidate)), timings(timings) {}
 
   Status run(CompileOutput &result) {
     if (source.header.kind == TemplateKind::kHandScheduled)
-      NSA_RETURN_IF_ERROR(declare());
-    Result<RenderedTemplate> text =
-        renderTemplate(source.file->text, source.file->path, candidate.values, files.finder());
-    if (!text)
-      return text.status();
-    rendered = std::move(*text);
-    timings.lap("render");
+      NSA_RETURN_IF_ERROR(render());
     if (request.stage == NSA_COMPILER_STAGE_TEMPLATE) {
-      result.bytes = std::move(rendered.text);
+      result.bytes = source.header.kind == TemplateKind::kTile ? source.file->text : std::move(rendered);
       return Status::ok();
     }
     NSA_RETURN_IF_ERROR(beginManifest());
@@ -62,11 +61,11 @@ public:
   }
 
 private:
-  // The declarations of a hand-scheduled template that follow from its header.
-  Status declare() {
+  // A hand-scheduled template with the declarations that follow from its header.
+  Status render() {
     for (size_t i = 0; i < source.header.params.size(); ++i) {
       const TemplateHeader::Line &condition = source.header.conditions[i];
-      Result<int64_t> isThere = condition.isPresent() ? evaluate(condition) : Result<int64_t>(1);
+      Result<int64_t> isThere = condition.isPresent() ? condition.evaluate(candidate.values) : Result<int64_t>(1);
       if (!isThere)
         return isThere.status();
       if (!*isThere)
@@ -77,13 +76,12 @@ private:
     }
     candidate.values.set(std::string(kFactsHole), declareFacts(source.header, candidate.values));
     candidate.values.set(std::string(kArgumentsHole), declareArguments(manifest.params));
+    Result<std::string> text = renderTemplate(source.file->text, source.file->path, candidate.values);
+    if (!text)
+      return text.status();
+    rendered = std::move(*text);
+    timings.lap("render");
     return Status::ok();
-  }
-
-  Result<int64_t> evaluate(const TemplateHeader::Line &line) const {
-    Result<int64_t> value = line.expression.evaluate(
-        [&](std::string_view name, int64_t &number) { return candidate.values.lookup(name, number); });
-    return value ? value : templateError(line.place, value.status());
   }
 
   Status beginManifest() {
@@ -103,8 +101,11 @@ private:
   }
 
   Status runTile(CompileOutput &result) {
-    Result<TileResult> tile = compileTileProgram(
-        {rendered, source.file->path, *request.target, request.cpuFeatures, request.stage, manifest}, timings);
+    Result<TileResult> tile = compileTileProgram({*source.tree,
+                                                  [&](std::string_view name) { return catalog.library(name); },
+                                                  candidate.values.all(), *request.target, request.cpuFeatures,
+                                                  request.stage, manifest},
+                                                 timings);
     if (!tile)
       return tile.status();
     manifest.params = std::move(tile->params);
@@ -125,7 +126,7 @@ private:
                              "it has template, cuda, ptx, binary");
     NSA_RETURN_IF_ERROR(sizeMaps());
     manifest.sharedBytes = candidate.sharedBytes;
-    return finishGpu(rendered.text, result);
+    return finishGpu(rendered, result);
   }
 
   Status sizeMaps() {
@@ -134,7 +135,7 @@ private:
       for (const auto &[line, size, most] : {std::tuple(&map.columns, &param.columns, ManifestParam::kMostColumns),
                                              std::tuple(&map.heads, &param.boxHeads, ManifestParam::kMostBoxRows),
                                              std::tuple(&map.rows, &param.boxRows, ManifestParam::kMostBoxRows)}) {
-        Result<int64_t> value = evaluate(*line);
+        Result<int64_t> value = line->evaluate(candidate.values);
         if (!value)
           return value.status();
         if (*value < 1 || *value > most)
@@ -198,7 +199,7 @@ private:
     manifest.evidence["llvm"] = llvmVersion();
     Digest content;
     // The image is part of the key, so every change of a pass changes the key.
-    content.field("cpu").field(rendered.text).field(request.cpuFeatures).field(result.bytes);
+    content.field("cpu").field(request.cpuFeatures).field(result.bytes);
     finishManifest(content, {}, result);
     return Status::ok();
   }
@@ -211,8 +212,8 @@ private:
     revision.field(source.file->text);
     for (const std::string &path : source.header.includes)
       revision.field(path).field(files.find(path)->text);
-    for (const std::string &path : rendered.parts)
-      revision.field(path).field(files.find(path)->text);
+    for (const TemplateFile *library : source.imports)
+      revision.field(library->path).field(library->text);
     for (const TemplateFile *header : headers)
       revision.field(header->path).field(header->text);
     manifest.revision = revision.finishHex();
@@ -223,10 +224,11 @@ private:
 
   const CompilerRequest &request;
   const TemplateFiles &files;
+  const Catalog &catalog;
   const Template &source;
   TemplateCandidate candidate;
   Timings &timings;
-  RenderedTemplate rendered;
+  std::string rendered; // a hand-scheduled template
   Manifest manifest;
 };
 
@@ -253,7 +255,7 @@ Result<CompileOutput> compileCandidate(const CompilerRequest &request) {
   if (!selections)
     return selections.status();
   CompileOutput output;
-  NSA_RETURN_IF_ERROR(Compilation(request, *sources.files, std::move(selections->front()), timings).run(output));
+  NSA_RETURN_IF_ERROR(Compilation(request, sources, std::move(selections->front()), timings).run(output));
   output.timings = timings.text();
   return output;
 }

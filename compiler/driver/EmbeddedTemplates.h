@@ -13,7 +13,7 @@ struct EmbeddedTemplate {
 };
 
 // Returns all embedded files, in no particular order. The path of an embedded file is relative to templates/, such as
-// "tile/attention.mlir".
+// "tile/attention.tile".
 std::span<const EmbeddedTemplate> embeddedTemplates();
 
 } // namespace nsa

@@ -69,7 +69,6 @@ Values Target::values(Operator op, DType dtype, int lanes) const {
   values.set("cpu", isGpu ? 0 : 1);
   values.set("gpu", isGpu ? 1 : 0);
   values.set("element", std::string(elementType(dtype)));
-  values.set("mma_element", std::string(isGpu ? elementType(dtype) : "f32"));
   values.set("dtype_bytes", dtypeBytes(dtype));
   values.set("dot_step", dotStep);
   values.set("shared_limit", sharedBytesPerBlock);

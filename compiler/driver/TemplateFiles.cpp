@@ -58,7 +58,7 @@ Result<TemplateFiles> TemplateFiles::read(const std::string &folder) {
   if (error)
     return unreadable(root, error.message());
   if (result.list.empty())
-    return Status::invalid("template_dir", folder, "holds no template (tile/*.mlir or cuda/*.cu)");
+    return Status::invalid("template_dir", folder, "holds no template (tile/*.tile or cuda/*.cu)");
   sortByPath(result.list);
   return result;
 }

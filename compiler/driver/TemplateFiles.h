@@ -14,7 +14,7 @@
 namespace nsa {
 
 struct TemplateFile {
-  std::string path; // such as "tile/attention.mlir"; both origins give the same path, so no folder name enters a digest
+  std::string path; // such as "tile/attention.tile"; both origins give the same path, so no folder name enters a digest
   std::string text;
 };
 

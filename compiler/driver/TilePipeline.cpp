@@ -5,17 +5,18 @@
 #include "compiler/dialect/Diagnostics.h"
 #include "compiler/dialect/Tile.h"
 #include "compiler/dialect/TileProgram.h"
+#include "compiler/language/lowering/Lower.h"
 #include "compiler/passes/Passes.h"
+#include "compiler/render/TileHeader.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <algorithm>
 
 using namespace mlir;
 
@@ -37,30 +38,18 @@ private:
   std::string &name;
 };
 
-// Turns MLIR's "file:line:column: error: text", with the lines that follow it, into an error at the line of the
-// template, or of the part, from which the rendered line comes.
-Status diagnosed(const TileCompile &compile, llvm::StringRef diagnostics, ErrorCode code) {
-  // Takes the file and the number of the rendered line from the front of `text`.
-  const auto takePlace = [&](llvm::StringRef &text) {
-    const std::vector<TemplatePlace> &places = compile.source.places;
-    size_t line = 1;
-    if (text.consume_front(compile.file + ":"))
-      text.consumeInteger(10, line);
-    const TemplatePlace &place = places[std::clamp<size_t>(line, 1, places.size()) - 1];
-    return place.file + ":" + std::to_string(place.line);
-  };
+// Turns MLIR's "file:line:column: error: text", with the lines that follow it, into an error at that place.
+Status diagnosed(llvm::StringRef diagnostics, ErrorCode code) {
   auto [first, rest] = diagnostics.trim().split('\n');
+  auto [place, text] = first.split(": error: ");
   ErrorInfo info;
   info.code = code;
   info.field = "template";
-  info.value = takePlace(first);
-  auto [place, text] = first.split(": error: ");
-  info.rule = (text.empty() ? first : text).str();
+  info.value = place.str();
+  info.rule = text.str();
   for (llvm::StringRef more : llvm::split(rest, '\n'))
-    if (!more.empty()) {
-      const std::string at = takePlace(more);
-      info.rule += "; " + at + more.str();
-    }
+    if (!more.empty())
+      info.rule += "; " + more.str();
   return Status(std::move(info));
 }
 
@@ -77,32 +66,19 @@ std::string dtypeText(Type type) {
 }
 
 // The parameters of the kernel are the arguments of the tile program.
-Result<std::vector<ManifestParam>> paramsOf(func::FuncOp function, const TileCompile &compile) {
+std::vector<ManifestParam> paramsOf(func::FuncOp function) {
   std::vector<ManifestParam> params;
   for (BlockArgument argument : function.getArguments()) {
     ManifestParam param;
     param.name = tile::sourceName(argument);
-    Type type = argument.getType();
-    if (auto view = dyn_cast<tile::ViewType>(type)) {
+    if (auto view = dyn_cast<tile::ViewType>(argument.getType())) {
       param.kind = ManifestParam::Kind::kView;
       param.dtype = dtypeText(view.getElementType());
       param.rank = static_cast<int>(view.getRank());
       param.pageRows = static_cast<int>(view.getPageRows());
-    } else if (type.isInteger(32)) {
-      param.kind = ManifestParam::Kind::kI32;
-    } else if (type.isInteger(64)) {
-      param.kind = ManifestParam::Kind::kI64;
-    } else if (type.isF32()) {
-      param.kind = ManifestParam::Kind::kF32;
     } else {
-      std::string text;
-      llvm::raw_string_ostream(text) << type;
-      return diagnosed(compile, "an argument of type " + text + " cannot be passed to a kernel",
-                       ErrorCode::kCompileFailed);
+      param.kind = argument.getType().isF32() ? ManifestParam::Kind::kF32 : ManifestParam::Kind::kI32;
     }
-    if (param.name.empty())
-      return diagnosed(compile, "an argument has no name; the launcher fills arguments by name",
-                       ErrorCode::kCompileFailed);
     params.push_back(std::move(param));
   }
   return params;
@@ -126,19 +102,14 @@ public:
 
   Result<TileResult> run() {
     TileResult result;
-    std::string diagnostics;
-    OwningOpRef<ModuleOp> module = tile::parseTileProgram(compile.source.text, compile.file, context, diagnostics);
+    language::Diagnostics diagnostics;
+    OwningOpRef<ModuleOp> module =
+        language::lowerTileProgram(compile.kernel, compile.libraries, compile.values, context, diagnostics);
     if (!module)
-      return diagnosed(compile, diagnostics, ErrorCode::kCompileFailed);
-    auto function = cast<func::FuncOp>(module->getBody()->front());
-    NSA_RETURN_IF_ERROR(runPasses(
-        *module, [](OpPassManager &manager) { manager.nest<func::FuncOp>().addPass(tile::createFoldConfig()); }));
-    // What the config folds away leaves fewer arguments.
-    Result<std::vector<ManifestParam>> params = paramsOf(function, compile);
-    if (!params)
-      return params.status();
-    result.params = std::move(*params);
-
+      return templateError(diagnostics);
+    timings.lap("lower");
+    NSA_RETURN_IF_ERROR(verified(*module));
+    result.params = paramsOf(cast<func::FuncOp>(module->getBody()->front()));
     if (compile.stage == NSA_COMPILER_STAGE_TILE) {
       result.text = printModule(*module);
       return result;
@@ -148,6 +119,12 @@ public:
   }
 
 private:
+  // The verifiers of the operations know rules of which the language knows nothing, such as sizes of tiles.
+  Status verified(ModuleOp module) {
+    tile::DiagnosticText diagnostics(context);
+    return succeeded(verify(module)) ? Status::ok() : diagnosed(diagnostics.text(), ErrorCode::kCompileFailed);
+  }
+
   template <typename Build> Status runPasses(ModuleOp module, Build build) {
     tile::DiagnosticText diagnostics(context);
     PassManager manager(&context);
@@ -157,7 +134,7 @@ private:
     if (succeeded(manager.run(module)))
       return Status::ok();
     bool tooBig = failedPass == "tile-plan-buffers";
-    return diagnosed(compile, diagnostics.text(), tooBig ? ErrorCode::kUnsupported : ErrorCode::kCompileFailed);
+    return diagnosed(diagnostics.text(), tooBig ? ErrorCode::kUnsupported : ErrorCode::kCompileFailed);
   }
 
   Status compileForGpu(ModuleOp module, TileResult &result) {
@@ -175,7 +152,7 @@ private:
     FailureOr<std::string> source = cuda::emitCuda(
         module, {title.templateName, title.op, title.target, formatValues(title.fixed), formatValues(title.config)});
     if (failed(source))
-      return diagnosed(compile, diagnostics.text(), ErrorCode::kCompileFailed);
+      return diagnosed(diagnostics.text(), ErrorCode::kCompileFailed);
     result.text = std::move(*source);
     return Status::ok();
   }
@@ -189,7 +166,7 @@ private:
     Result<cpu::CpuKernel> kernel = cpu::compileForCpu(module, options, timings);
     if (!kernel) {
       ErrorInfo info = kernel.status().error();
-      info.message = compile.file + ": " +
+      info.message = compile.kernel.source->name() + ": " +
                      (info.message.empty() ? info.field + " " + info.value + ": " + info.rule : info.message);
       return Status(std::move(info));
     }

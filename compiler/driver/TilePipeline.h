@@ -1,4 +1,5 @@
-// Compiles a rendered tile program: parses it, runs the passes, and generates code for the target. TilePipeline.h uses
+// Compiles a tile program: types it for the values of a candidate, lowers it, runs the passes, and generates code for
+// the target. TilePipeline.h uses
 // no MLIR type, so that its users do not include MLIR.
 // Thread-safety: each call of compileTileProgram has an MLIRContext of its own without MLIR threads, so many calls may
 // run at once.
@@ -7,7 +8,7 @@
 #include "compiler/api/nsa_compiler.h"
 #include "compiler/driver/Target.h"
 #include "compiler/driver/Timings.h"
-#include "compiler/render/Renderer.h"
+#include "compiler/language/types/Declarations.h"
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
 
@@ -18,8 +19,9 @@
 namespace nsa {
 
 struct TileCompile {
-  const RenderedTemplate &source;
-  const std::string &file; // the template's name in errors
+  const language::SyntaxTree &kernel;
+  language::LibraryResolver libraries;
+  const language::GivenValues &values; // of the problem, the target and the candidate
   const Target &target;
   const std::string &cpuFeatures;
   nsa_compiler_stage stage;
@@ -39,7 +41,7 @@ struct TileResult {
   int64_t scratchBytes = 0;
 };
 
-// Errors of compileTileProgram name the line of the template. `timings` receives the time of each step of the compile.
+// Errors of compileTileProgram name the line of the program or of the library. `timings` receives the time of each step of the compile.
 Result<TileResult> compileTileProgram(const TileCompile &compile, Timings &timings);
 
 // The version of LLVM, for example "22.1.8". The content key of a CPU kernel contains the version of LLVM.

@@ -43,11 +43,12 @@ public:
 
 private:
   Status checkFixed() {
-    int64_t op = -1;
-    given.lookup("op", op);
     for (const TemplateHeader::Fixed &fixed : header.fixed) {
       const bool isZero = !given.find(fixed.name) && isNamedOnlyWhereSet(fixed.name);
-      if (isZero || !fixed.isOf(static_cast<Operator>(op)))
+      const Result<bool> isNeeded = fixed.isNeeded(given);
+      if (!isNeeded)
+        return isNeeded.status();
+      if (isZero || !*isNeeded)
         given.set(fixed.name, 0);
       else if (!given.find(fixed.name))
         return Status::invalid(fixed.name, "", "template " + header.name + " needs this value of the problem");
@@ -88,28 +89,22 @@ private:
     return false;
   }
 
-  Status evaluate(const TemplateHeader::Line &line, const Values &values, int64_t &result) const {
-    return evaluate(line.expression, line.place, values, result);
-  }
-  Status evaluate(const Expression &expression, const TemplatePlace &place, const Values &values,
-                  int64_t &result) const {
-    Result<int64_t> value =
-        expression.evaluate([&](std::string_view name, int64_t &number) { return values.lookup(name, number); });
+  static Status evaluate(const TemplateHeader::Line &line, const Values &values, int64_t &result) {
+    Result<int64_t> value = line.evaluate(values);
     if (!value)
-      return templateError(place, value.status());
+      return value.status();
     result = *value;
     return Status::ok();
   }
 
   // Remembers why a candidate was removed. The rule furthest down the file removed the last candidates.
-  void remove(size_t rank, const TemplatePlace &place, const std::string &rule, const Expression &expression,
-              const Values &values) {
+  void remove(size_t rank, const TemplateHeader::Line &line, const std::string &rule, const Values &values) {
     if (!removedRule.empty() && rank <= removedRank)
       return;
     removedRank = rank;
-    removedRule = place.file + ":" + std::to_string(place.line) + ": " + rule;
+    removedRule = line.place.file + ":" + std::to_string(line.place.line) + ": " + rule;
     removedValues.clear();
-    for (const std::string &name : expression.names())
+    for (const std::string &name : line.expression.names())
       if (const std::string *text = values.find(name))
         removedValues.append(removedValues.empty() ? "" : " ").append(name + "=" + *text);
   }
@@ -125,29 +120,28 @@ private:
     for (size_t i = 0; i < header.steps.size(); ++i) {
       const TemplateHeader::Step &step = header.steps[i];
       int64_t value = 0;
-      NSA_RETURN_IF_ERROR(evaluate(step.expression, step.place, values, value));
+      NSA_RETURN_IF_ERROR(evaluate(step, values, value));
       if (!step.isRequire) {
         values.set(step.name, value);
       } else if (value == 0) {
-        remove(i, step.place, "require " + step.expression.text(), step.expression, values);
+        remove(i, step, "require " + step.expression.text(), values);
         return Status::ok();
       }
     }
 
     NSA_RETURN_IF_ERROR(evaluate(header.threads, values, candidate.threads));
     if (candidate.threads < 1 || candidate.threads > limits.threads) {
-      remove(header.steps.size(), header.threads.place,
-             "threads " + header.threads.expression.text() + " must be 1 to " + std::to_string(limits.threads),
-             header.threads.expression, values);
+      remove(header.steps.size(), header.threads,
+             "threads " + header.threads.expression.text() + " must be 1 to " + std::to_string(limits.threads), values);
       return Status::ok();
     }
     if (header.shared.isPresent()) {
       NSA_RETURN_IF_ERROR(evaluate(header.shared, values, candidate.sharedBytes));
       if (candidate.sharedBytes < 0 || candidate.sharedBytes > limits.sharedBytes) {
-        remove(header.steps.size() + 1, header.shared.place,
+        remove(header.steps.size() + 1, header.shared,
                "shared " + header.shared.expression.text() + " = " + std::to_string(candidate.sharedBytes) +
                    " must be 0 to " + std::to_string(limits.sharedBytes) + " bytes",
-               header.shared.expression, values);
+               values);
         return Status::ok();
       }
     }

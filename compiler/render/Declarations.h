@@ -13,7 +13,7 @@ namespace nsa {
 
 inline constexpr std::string_view kFactsHole = "facts", kArgumentsHole = "arguments";
 
-// Returns `struct Facts` with the type Element and one constant for each number of the `fixed`, `let` and `choice`
+// Returns `struct Facts` with the type Element and one constant for each number of the `fixed`, `const` and `choice`
 // lines. The constant for `key_tile` is called kKeyTile. If the kernel reads the table of sequences,
 // Facts also has the numbers of the table's fields (runtime/base/sequence_fields.h): kSequenceQBegin, ...
 std::string declareFacts(const TemplateHeader &header, const Values &values);

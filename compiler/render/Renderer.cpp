@@ -35,74 +35,26 @@ Result<std::string> fillHoles(std::string_view line, const TemplatePlace &place,
       result.append(std::to_string(number));
     else
       return templateError(place, "unknown hole '${" + std::string(name) + "}'",
-                           "declare it with fixed, let or choice in the header");
+                           "declare it with fixed, const or choice in the header");
     position = end + 1;
   }
 }
 
-class Rendering {
-public:
-  explicit Rendering(const FindTemplateText &find) : find(find) {}
-
-  Result<RenderedTemplate> run(std::string_view text, const std::string &file, const Values &values) {
-    NSA_RETURN_IF_ERROR(addFile(text, file, values));
-    return std::move(result);
-  }
-
-private:
-  Status addFile(std::string_view text, const std::string &file, const Values &values) {
-    TemplatePlace place{.file = file};
-    while (!text.empty()) {
-      const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
-      text.remove_prefix(line.size());
-      ++place.line;
-      std::string_view words = trim(line);
-      if (words.starts_with(kPartLine)) {
-        words.remove_prefix(kPartLine.size());
-        NSA_RETURN_IF_ERROR(addPart(words, place, values));
-        continue;
-      }
-      Result<std::string> filled = fillHoles(line, place, values);
-      if (!filled)
-        return filled.status();
-      result.text += *filled;
-      result.places.push_back(place);
-    }
-    return Status::ok();
-  }
-
-  // `words` are the name of the part and its arguments, 'name=value'.
-  Status addPart(std::string_view words, const TemplatePlace &place, const Values &outer) {
-    if (place.file.starts_with(kPartFolder))
-      return templateError(place, "a part may not have parts");
-    const std::string path = std::string(kPartFolder).append(takeWord(words)) + ".mlir";
-    const std::string *text = find ? find(path) : nullptr;
-    if (!text)
-      return templateError(place, "there is no part '" + path + "'");
-    Values values = outer;
-    while (!words.empty()) {
-      const std::string_view word = takeWord(words);
-      const size_t equals = word.find('=');
-      if (equals == std::string_view::npos)
-        return templateError(place, "an argument of a part is 'name=value', found '" + std::string(word) + "'");
-      Result<std::string> value = fillHoles(word.substr(equals + 1), place, outer);
-      if (!value)
-        return value.status();
-      values.set(std::string(word.substr(0, equals)), std::move(*value));
-    }
-    result.parts.insert(path);
-    return addFile(*text, path, values);
-  }
-
-  const FindTemplateText &find;
-  RenderedTemplate result;
-};
-
 } // namespace
 
-Result<RenderedTemplate> renderTemplate(std::string_view text, const std::string &file, const Values &values,
-                                        const FindTemplateText &find) {
-  return Rendering(find).run(text, file, values);
+Result<std::string> renderTemplate(std::string_view text, const std::string &file, const Values &values) {
+  std::string result;
+  TemplatePlace place{.file = file};
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+    text.remove_prefix(line.size());
+    ++place.line;
+    Result<std::string> filled = fillHoles(line, place, values);
+    if (!filled)
+      return filled.status();
+    result += *filled;
+  }
+  return result;
 }
 
 Result<Expression> bindKnownNames(const Expression &expression, const Values &values) {

@@ -1,10 +1,11 @@
-// The header of a template: the `//!` lines at its top. The header of a template tells the compiler which problems the
-// template serves, which choices it has and how its kernels are launched (docs/writing_a_template.md). The headers of
-// tile programs and of hand-scheduled CUDA have the same grammar. A TemplateHeader owns its texts. The message for an
-// error in a header names the file, the line and the rule.
-// Thread-safety: a TemplateHeader is immutable after parsing.
+// The header of a template: its declarations. The header of a template tells the compiler which problems the template
+// serves, which choices it has and how its kernels are launched (docs/writing_a_template.md). Tile programs declare in
+// the tile language (TileHeader.h), and hand-scheduled CUDA in `//!` lines with the same words. A TemplateHeader owns its
+// texts. The message for an error in a header names the file, the line and the rule.
+// Thread-safety: a TemplateHeader is immutable after it was read.
 #pragma once
 
+#include "compiler/render/Values.h"
 #include "runtime/base/expression.h"
 #include "runtime/base/manifest.h"
 #include "runtime/base/problem.h"
@@ -20,7 +21,7 @@
 namespace nsa {
 
 enum class TemplateKind {
-  kTile,          // MLIR text; its function's arguments are the kernel's
+  kTile,          // a program in the tile language
   kHandScheduled, // CUDA text; declares its arguments and dynamic shared memory with `param` and `shared`
 };
 
@@ -33,44 +34,43 @@ std::span<const DriverValue> driverValues();
 
 // A line of a template, or of a header that a template includes.
 struct TemplatePlace {
-  std::string file; // the name in errors, for example "tile/attention.mlir"
+  std::string file; // the name in errors, for example "tile/attention.tile"
   int line = 0;     // 0: the template does not have the line
 };
 
-// The line of a tile program's body in whose place a part stands (Renderer.h), and the folder of the parts.
-inline constexpr std::string_view kPartLine = "//! part ", kPartFolder = "tile/part/";
+// Whether a value may have this name.
+bool isTemplateName(std::string_view text);
 
 // Finds a template file by its path below templates/, for example "header/causal_attention.inc". Returns nullptr if
 // there is no such file.
 using FindTemplateText = std::function<const std::string *(std::string_view path)>;
 
 struct TemplateHeader {
-  // A `fixed` line of a template: it names a value that the problem provides.
-  struct Fixed {
-    std::string name;
-    std::vector<Operator>
-        operators; // the operators whose problems have the value; empty: all. For other operators it is 0
-
-    bool isOf(Operator op) const;
-    bool operator==(const Fixed &) const = default;
-  };
-  struct Choice {
-    std::string name;
-    std::vector<int64_t> values; // as written: the order has no meaning
-  };
-  // A `let` or a `require` line of a template. The `let` and `require` lines are evaluated in the order of the file, so
-  // that a `require` can exclude values for which a later `let` would fail.
-  struct Step {
-    bool isRequire = false;
-    std::string name; // the name that a `let` defines
-    Expression expression;
-    TemplatePlace place;
-  };
   struct Line {
     Expression expression;
     TemplatePlace place;
 
     bool isPresent() const { return place.line != 0; }
+    // An error names the place.
+    Result<int64_t> evaluate(const Values &values) const;
+  };
+  // A value that the problem provides, of `fixed`.
+  struct Fixed {
+    std::string name;
+    // Problems have the value if this is not 0; without a line they all do. For other problems the value is 0.
+    Line condition;
+
+    Result<bool> isNeeded(const Values &values) const;
+  };
+  struct Choice {
+    std::string name;
+    std::vector<int64_t> values; // as written: the order has no meaning
+  };
+  // A `const` or a `require` of a template. They are evaluated in the order of the file, so that a `require` can exclude
+  // values for which a later `const` would fail.
+  struct Step : Line {
+    bool isRequire = false;
+    std::string name; // that a `const` defines
   };
   // The box that the tensor map for `params[param]` copies: its number of columns, heads and rows.
   struct MapSizes {
@@ -78,7 +78,7 @@ struct TemplateHeader {
     Line columns, heads, rows;
   };
 
-  std::string file; // the name in errors, for example "tile/attention.mlir"
+  std::string file; // the name in errors, for example "tile/attention.tile"
   TemplateKind kind = TemplateKind::kTile;
   std::string name;
   std::vector<Operator> operators;
@@ -95,12 +95,12 @@ struct TemplateHeader {
   // For each of `params`, the condition under which kernels have it. Without a line they always do.
   std::vector<Line> conditions;
 
-  // `find` finds the headers that the template includes. Without `find` there are none.
-  static Result<TemplateHeader> parse(std::string_view text, std::string file, TemplateKind kind,
-                                      const FindTemplateText &find = {});
-
   bool serves(Operator op) const;
 };
+
+// Reads the `//!` lines of a hand-scheduled template. `find` finds the headers that the template includes. Without `find`
+// there are none.
+Result<TemplateHeader> readCudaHeader(std::string_view text, std::string file, const FindTemplateText &find = {});
 
 // Returns the error for one line of a template: kCompileFailed with the file, the line and the rule.
 Status templateError(const TemplatePlace &place, std::string rule, std::string hint = "");

@@ -1,5 +1,5 @@
-// The named values with which a template is rendered: values of the problem, values of the target, and values of `let`
-// and `choice` lines. A Values object stores each value as text. If an expression uses a value, the value's text must
+// The named values with which a template is rendered: values of the problem, values of the target, and values of `const`
+// and `choice`. A Values object stores each value as text. If an expression uses a value, the value's text must
 // be an integer, or the name of an operator or a dtype. The name of an operator or a dtype stands for the number of its
 // enumerator.
 // Thread-safety: Values is a value type.
@@ -23,6 +23,8 @@ public:
   // enumerator if `name` is an operator or a dtype, or a kernel constant (runtime/base/kernel_constants.h). `lookup`
   // returns false if `name` stands for no number.
   bool lookup(std::string_view name, int64_t &number) const;
+  // All values, by name.
+  const std::map<std::string, std::string, std::less<>> &all() const { return entries; }
 
 private:
   std::map<std::string, std::string, std::less<>> entries;

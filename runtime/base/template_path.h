@@ -7,11 +7,11 @@
 
 namespace nsa {
 
-// `relative` is a path below the folder, such as "tile/attention.mlir". Files that are no templates, such as a README
+// `relative` is a path below the folder, such as "tile/attention.tile". Files that are no templates, such as a README
 // or a copy that an editor left, are ignored.
 inline bool isTemplatePath(const std::filesystem::path &relative) {
   const std::filesystem::path folder = *relative.begin(), extension = relative.extension();
-  return (folder == "tile" && extension == ".mlir") || (folder == "cuda" && extension == ".cu") ||
+  return (folder == "tile" && extension == ".tile") || (folder == "cuda" && extension == ".cu") ||
          (folder == "header" && extension == ".inc") || (folder == "device" && extension == ".cuh");
 }
 

@@ -1,9 +1,9 @@
 // Causal attention with one warp per row (a pair of a query and a head) and without tensor cores. It computes the
-// operators of templates/tile/attention.mlir where no tile of that program can hold the head size. It is also the
+// operators of templates/tile/attention.tile where no tile of that program can hold the head size. It is also the
 // simple variant that short lengths are measured against. Each lane holds pairs of columns. The whole warp computes one
 // product per key. Only keys that the row may attend are read, so no other bytes can reach a result.
 //
-//! template row_attention
+//! kernel  row_attention serves dense, window, cmp
 //! include header/causal_attention.inc
 //! targets gpu
 //! require page_size == 0
@@ -12,7 +12,7 @@
 // A lane holds its columns of the query, of the result, and of the keys and values in flight. If the head is so large
 // that they exceed the limit, one key in flight is the only choice: slow, but the result is right.
 //! require keys_in_flight == 1 || (keys_in_flight + 1) * (qk_dim + v_dim) <= 5120
-// The cost of one row with 1024 keys, in the unit of tile/attention.mlir: scalar products instead of matrix products,
+// The cost of one row with 1024 keys, in the unit of tile/attention.tile: scalar products instead of matrix products,
 // and five shuffles and one update of the result per batch of keys.
 //! cost    1024 * (8 * (qk_dim + v_dim) + 600 / keys_in_flight) + 8192 / rows_per_block
 //! grid    ceildiv(max_seqlen_q * group, rows_per_block), kv_heads, batch

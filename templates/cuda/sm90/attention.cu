@@ -1,5 +1,5 @@
 // Causal attention with its log-sum-exp, scheduled by hand for sm_90a. It computes the operators of
-// templates/tile/attention.mlir, which defines them.
+// templates/tile/attention.tile, which defines them.
 //
 // One block per multiprocessor runs until the kernel ends and takes tile after tile of rows (work_items.cuh). One warp
 // of the block has the copy engine load queries, keys and values into rings of shared memory. Three warps look for
@@ -10,7 +10,7 @@
 // last weights with their values, and the warpgroups take turns at the matrix units. Here a warpgroup does so across
 // the ends of its tiles of rows too. docs/lab/hopper_attention.md says what else was tried.
 //
-//! template attention_sm90
+//! kernel  attention_sm90 serves dense, window, cmp
 //! include header/causal_attention.inc
 //! targets sm_90a
 // A plan with few queries cannot fill tiles of 128 rows. Other templates serve it.
@@ -30,24 +30,24 @@
 // tile alone.
 //! choice  cluster = 1 | 2
 //! require cluster == 1 || (warpgroups == 3 && key_tile == 80)
-//! let     key_bytes = (qk_dim + v_dim) * dtype_bytes
-//! let     qk_chunks = (qk_dim + 63) / 64
-//! let     v_chunks = (v_dim + 63) / 64
-//! let     tile_bytes = 128 * (64 * warpgroups * qk_chunks + stages * key_tile * (qk_chunks + v_chunks))
-//! let     shared_bytes = tile_bytes + 1024
+//! const   key_bytes = (qk_dim + v_dim) * dtype_bytes
+//! const   qk_chunks = (qk_dim + 63) / 64
+//! const   v_chunks = (v_dim + 63) / 64
+//! const   tile_bytes = 128 * (64 * warpgroups * qk_chunks + stages * key_tile * (qk_chunks + v_chunks))
+//! const   shared_bytes = tile_bytes + 1024
 //! require shared_bytes <= 232448
 // Registers of a consumer thread: scores, weights and the result. setmaxnreg divides the 65536 registers of a
 // multiprocessor between the roles.
-//! let     registers = (key_tile + v_dim) / 2 + key_tile / 4
+//! const   registers = (key_tile + v_dim) / 2 + key_tile / 4
 //! require registers <= (warpgroups == 3 ? 124 : v_dim > 128 ? 176 : 200)
 //! shared  shared_bytes
-// The cost of one row with 1024 allowed keys, in the unit of tile/attention.mlir. The matrix units are used to three
+// The cost of one row with 1024 allowed keys, in the unit of tile/attention.tile. The matrix units are used to three
 // fifths up to four fifths.
-//! let     slowness = warpgroups == 3 ? 26 : key_tile >= 128 ? 29 : 33
-//! let     reach = 1024 + key_tile + 64 * warpgroups / (group * key_stride)
+//! const   slowness = warpgroups == 3 ? 26 : key_tile >= 128 ? 29 : 33
+//! const   reach = 1024 + key_tile + 64 * warpgroups / (group * key_stride)
 //! cost    reach * (qk_dim + v_dim + 60) * (slowness + 400 / key_tile + (stages == 2) + (cluster == 2)) / 50 + (stages < 4)
-//! let     rows = 64 * warpgroups
-//! let     item_rows = rows * cluster
+//! const   rows = 64 * warpgroups
+//! const   item_rows = rows * cluster
 //! grid    cluster * min(multiprocessors / cluster, ceildiv(max_seqlen_q * group, item_rows) * kv_heads * batch), 1, 1
 //! threads 128 * (warpgroups + 1)
 //! param map q_map q qk_dim, min(group, 64), max(64 / group, 1)

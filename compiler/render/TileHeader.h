@@ -1,0 +1,18 @@
+// The header of a tile program: the declarations of its kernel, without the body. A library has none, because what is
+// tuned and launched is a kernel.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "compiler/language/Diagnostics.h"
+#include "compiler/language/Syntax.h"
+#include "compiler/render/TemplateHeader.h"
+
+namespace nsa {
+
+// `kernel` is the tree of a file that the parser read without errors.
+Result<TemplateHeader> readTileHeader(const language::SyntaxTree &kernel);
+
+// The errors of a compilation as one error of a template. Its place is that of the first error.
+Status templateError(const language::Diagnostics &diagnostics);
+
+} // namespace nsa
