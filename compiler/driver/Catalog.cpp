@@ -63,7 +63,7 @@ Result<Catalog> Catalog::read(const TemplateFiles &files) {
     Result<TemplateHeader> header = readCudaHeader(file.text, file.path, files.finder());
     if (!header)
       return header.status();
-    NSA_RETURN_IF_ERROR(catalog.add({.file = &file, .header = std::move(*header)}));
+    NSA_RETURN_IF_ERROR(catalog.add({&file, std::move(*header), nullptr, {}}));
   }
   return catalog;
 }

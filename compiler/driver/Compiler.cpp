@@ -101,11 +101,10 @@ private:
   }
 
   Status runTile(CompileOutput &result) {
-    Result<TileResult> tile = compileTileProgram({*source.tree,
-                                                  [&](std::string_view name) { return catalog.library(name); },
-                                                  candidate.values.all(), *request.target, request.cpuFeatures,
-                                                  request.stage, manifest},
-                                                 timings);
+    Result<TileResult> tile =
+        compileTileProgram({*source.tree, [&](std::string_view name) { return catalog.library(name); },
+                            candidate.values.all(), *request.target, request.cpuFeatures, request.stage, manifest},
+                           timings);
     if (!tile)
       return tile.status();
     manifest.params = std::move(tile->params);

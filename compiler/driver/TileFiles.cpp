@@ -8,17 +8,15 @@
 
 namespace nsa {
 
-using namespace language;
-
 // Collects what a file imports. Libraries that import each other have no order in which they could be read.
 class TileFiles::Imports {
 public:
   explicit Imports(const TileFiles &files) : files(files) {}
 
-  Status follow(const SyntaxTree &tree) {
-    for (const Item *item : tree.items)
-      if (const auto *import = asIf<ImportItem>(item))
-        for (const Name &name : import->libraries)
+  Status follow(const language::SyntaxTree &tree) {
+    for (const language::Item *item : tree.items)
+      if (const auto *import = language::asIf<language::ImportItem>(item))
+        for (const language::Name &name : import->libraries)
           NSA_RETURN_IF_ERROR(add(name));
     return Status::ok();
   }
@@ -30,7 +28,7 @@ public:
   }
 
 private:
-  Status add(const Name &name) {
+  Status add(const language::Name &name) {
     const std::string path = std::string(kLibraryFolder).append(name.text) + ".tile";
     const TemplatePlace place{.file = name.range.file->name(), .line = static_cast<int>(name.range.position().line)};
     const auto entry = files.parsed.find(path);
@@ -58,8 +56,8 @@ Result<TileFiles> TileFiles::read(const TemplateFiles &files) {
     if (!file.path.starts_with(kTileFolder))
       continue;
     auto parsed = std::make_unique<Parsed>(file);
-    Diagnostics diagnostics;
-    parsed->tree = parse(parsed->source, diagnostics);
+    language::Diagnostics diagnostics;
+    parsed->tree = language::parse(parsed->source, diagnostics);
     if (diagnostics.hasErrors())
       return templateError(diagnostics);
     const bool isLibrary = file.path.starts_with(kLibraryFolder);
@@ -81,7 +79,7 @@ Result<TileFiles> TileFiles::read(const TemplateFiles &files) {
   return result;
 }
 
-const SyntaxTree *TileFiles::library(std::string_view name) const {
+const language::SyntaxTree *TileFiles::library(std::string_view name) const {
   const auto found = parsed.find(std::string(kLibraryFolder).append(name) + ".tile");
   return found == parsed.end() ? nullptr : found->second->tree.get();
 }

@@ -41,7 +41,8 @@ struct TileResult {
   int64_t scratchBytes = 0;
 };
 
-// Errors of compileTileProgram name the line of the program or of the library. `timings` receives the time of each step of the compile.
+// Errors of compileTileProgram name the line of the program or of the library. `timings` receives the time of each step
+// of the compile.
 Result<TileResult> compileTileProgram(const TileCompile &compile, Timings &timings);
 
 // The version of LLVM, for example "22.1.8". The content key of a CPU kernel contains the version of LLVM.

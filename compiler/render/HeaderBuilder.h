@@ -1,6 +1,6 @@
 // What the two ways to write a template's declarations have in common: the `//!` lines of hand-scheduled CUDA
-// (CudaHeader.cpp) and the declarations of the tile language (TileHeader.cpp) fill one TemplateHeader by one set of rules.
-// Thread-safety: none, one object reads one template.
+// (CudaHeader.cpp) and the declarations of the tile language (TileHeader.cpp) fill one TemplateHeader by one set of
+// rules. Thread-safety: none, one object reads one template.
 #pragma once
 
 #include "compiler/render/TemplateHeader.h"

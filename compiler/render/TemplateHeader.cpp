@@ -6,8 +6,8 @@ namespace nsa {
 
 namespace {
 
-constexpr DriverValue kDriverValues[] = {{"op", true},          {"cpu", true},      {"gpu", true},
-                                         {"element", false},    {"dtype_bytes", true}, {"dot_step", true},
+constexpr DriverValue kDriverValues[] = {{"op", true},           {"cpu", true},         {"gpu", true},
+                                         {"element", false},     {"dtype_bytes", true}, {"dot_step", true},
                                          {"shared_limit", true}, {"vector_lanes", true}};
 
 } // namespace

@@ -1,8 +1,8 @@
 // The header of a template: its declarations. The header of a template tells the compiler which problems the template
 // serves, which choices it has and how its kernels are launched (docs/writing_a_template.md). Tile programs declare in
-// the tile language (TileHeader.h), and hand-scheduled CUDA in `//!` lines with the same words. A TemplateHeader owns its
-// texts. The message for an error in a header names the file, the line and the rule.
-// Thread-safety: a TemplateHeader is immutable after it was read.
+// the tile language (TileHeader.h), and hand-scheduled CUDA in `//!` lines with the same words. A TemplateHeader owns
+// its texts. The message for an error in a header names the file, the line and the rule. Thread-safety: a
+// TemplateHeader is immutable after it was read.
 #pragma once
 
 #include "compiler/render/Values.h"
@@ -66,8 +66,8 @@ struct TemplateHeader {
     std::string name;
     std::vector<int64_t> values; // as written: the order has no meaning
   };
-  // A `const` or a `require` of a template. They are evaluated in the order of the file, so that a `require` can exclude
-  // values for which a later `const` would fail.
+  // A `const` or a `require` of a template. They are evaluated in the order of the file, so that a `require` can
+  // exclude values for which a later `const` would fail.
   struct Step : Line {
     bool isRequire = false;
     std::string name; // that a `const` defines
@@ -98,8 +98,8 @@ struct TemplateHeader {
   bool serves(Operator op) const;
 };
 
-// Reads the `//!` lines of a hand-scheduled template. `find` finds the headers that the template includes. Without `find`
-// there are none.
+// Reads the `//!` lines of a hand-scheduled template. `find` finds the headers that the template includes. Without
+// `find` there are none.
 Result<TemplateHeader> readCudaHeader(std::string_view text, std::string file, const FindTemplateText &find = {});
 
 // Returns the error for one line of a template: kCompileFailed with the file, the line and the rule.

@@ -2,6 +2,9 @@
 
 #include "compiler/render/HeaderBuilder.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace nsa {
 
 namespace {
@@ -17,8 +20,7 @@ std::string textOf(const Expr &expr) {
       rest.remove_prefix(std::min(rest.find('\n'), rest.size()));
       continue;
     }
-    const bool isBlank = std::string_view(" \t\r\n").contains(rest.front());
-    if (!isBlank)
+    if (std::string_view(" \t\r\n").find(rest.front()) == std::string_view::npos)
       text += rest.front();
     else if (!text.ends_with(' '))
       text += ' ';

@@ -1,5 +1,5 @@
-// The named values with which a template is rendered: values of the problem, values of the target, and values of `const`
-// and `choice`. A Values object stores each value as text. If an expression uses a value, the value's text must
+// The named values with which a template is rendered: values of the problem, values of the target, and values of
+// `const` and `choice`. A Values object stores each value as text. If an expression uses a value, the value's text must
 // be an integer, or the name of an operator or a dtype. The name of an operator or a dtype stands for the number of its
 // enumerator.
 // Thread-safety: Values is a value type.

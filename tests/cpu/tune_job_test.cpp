@@ -213,7 +213,7 @@ TEST_F(TuneJobTest, WhatAPackHoldsIsNotMeasuredAgain) {
   EXPECT_FALSE(std::filesystem::exists(database)) << "nothing is stored, so it is not made";
 
   // A pack of another revision of the templates is none of this device's, and one that is broken says so.
-  templates.replace("tile/sel.mlir", "walks the blocks", "walks all blocks");
+  templates.replace("tile/sel.tile", "walks the blocks", "walks all blocks");
   EXPECT_NE(run(tune({"--dry-run"})).find("12 to measure"), std::string::npos);
   packs = scratch.write("broken.nsapack", "not a pack");
   const std::string broken = run(tune({"--dry-run"}));
@@ -359,7 +359,7 @@ TEST_F(TuneJobTest, ABudgetLeavesTheRestForTheNextRun) {
 }
 
 TEST_F(TuneJobTest, AKernelThatFailsIsNamedAndTheOthersAreTuned) {
-  templates.replace("tile/sel.mlir", "func.func", "func.broken");
+  templates.replace("tile/sel.tile", "load q[place]", "load nothing[place]");
   const std::string json = scratch.file("report.json");
   const std::string output = run(tune({"--json=" + json}), 1);
   EXPECT_NE(output.find("1 of 12 kernels failed:\n  sel dtype=fp32"), std::string::npos) << output;

@@ -124,7 +124,7 @@ TEST_F(TuneWorkload, TheCallbackEndsTheRunAndALaterRunGoesOn) {
 }
 
 TEST_F(TuneWorkload, TheCallbackHearsOfFailures) {
-  templates.replace("tile/combine.mlir", "func.func @combine", "fnuc.func @combine");
+  templates.replace("tile/combine.tile", "sequences.present", "sequences.absent");
   tune_host_calls calls{};
   nsa_tune_counts counts{};
   nsa_error error{};

@@ -12,7 +12,7 @@ TEST_F(DecodeTest, AGroupOfSeveralTilesIsTheForward) {
   TemplateFolder folder;
   for (const TemplateFile &file : TemplateFiles::embedded().files())
     folder.write(file.path, file.text);
-  for (const char *name : {"tile/split_attention.mlir", "tile/scores.mlir"})
+  for (const char *name : {"tile/split_attention.tile", "tile/scores.tile"})
     folder.replace(name, "head_tile = 16 | 32 | 64 | 128", "head_tile = 16");
   const std::unique_ptr<Session> narrow = Session::open("attention", folder.path());
   ASSERT_TRUE(narrow->engine());

@@ -23,16 +23,16 @@ public:
   // Leaves every tile's size its first two values, so that a test compiles few kernels.
   void keepFewChoices() const {
     for (const auto &entry : std::filesystem::directory_iterator(file("tile")))
-      if (entry.path().extension() == ".mlir") {
+      if (entry.path().extension() == ".tile") {
         std::string text = readFile(entry.path());
-        for (size_t line = 0; (line = text.find("//! choice ", line)) != std::string::npos; ++line) {
-          const size_t end = text.find('\n', line), first = text.find('|', line), second = text.find('|', first + 1);
+        for (size_t line = 0; (line = text.find("\nchoice  ", line)) != std::string::npos; ++line) {
+          const size_t end = text.find('\n', line + 1), first = text.find('|', line), second = text.find('|', first + 1);
           if (first < end && second < end && text.find("_tile = ", line) < end)
             text.erase(second, end - second);
         }
         writeFile(entry.path(), text);
       }
-    EXPECT_NE(read("tile/attention.mlir").find("//! choice  query_tile = 16 | 32 \n"), std::string::npos);
+    EXPECT_NE(read("tile/attention.tile").find("\nchoice  query_tile = 16 | 32 \n"), std::string::npos);
   }
 };
 

@@ -15,11 +15,11 @@ const std::string kCpuTests = ownFolder() + "/nsa_cpu_attention_test";
 const TestProgram kCpu = {.path = kCpuTests, .limitSeconds = 200};
 constexpr std::string_view kTests = "Types/LargeGateLogits.*/fp32";
 
-Mutant changed(std::string_view before, std::string_view after, std::string_view file = "tile/part/gates.mlir") {
+Mutant changed(std::string_view before, std::string_view after, std::string_view file = "tile/library/gates.tile") {
   return {.name = "tried", .operators = "combine", .file = file, .before = before, .after = after, .tests = kTests};
 }
-const Mutant kWrong = changed("%x_max = arith.maxnumf %x_max_2, %x_win", "%x_max = arith.subf %x_win, %x_win");
-const Mutant kSame = changed("%x_max = arith.maxnumf %x_max_2, %x_win", "%x_max = arith.maxnumf %x_win, %x_max_2");
+const Mutant kWrong = changed("(x - max(x) over branch)", "x");
+const Mutant kSame = changed("(x - max(x) over branch)", "(-(max(x) over branch) + x)");
 
 Outcome outcomeOf(const Mutant &mutant, const TestProgram &program = kCpu) {
   const Result<Outcome> outcome = runMutant(mutant, program);
@@ -56,7 +56,7 @@ TEST(MutantRun, WhatNoTestNoticesSurvives) {
 
 TEST(MutantRun, AReasonExplainsASurvivorAndNothingElse) {
   Mutant explained = kSame;
-  explained.equivalent = "The maximum of two is the same in both orders.";
+  explained.equivalent = "A difference is a sum with the negated number.";
   const Outcome outcome = outcomeOf(explained);
   EXPECT_EQ(outcome.verdict, Verdict::kEquivalent);
   EXPECT_EQ(outcome.detail, explained.equivalent);
@@ -67,21 +67,21 @@ TEST(MutantRun, AReasonExplainsASurvivorAndNothingElse) {
 }
 
 TEST(MutantRun, ATextThatDoesNotStandThereOnceIsAnError) {
-  for (const std::string_view before : {"no such text", "arith.maxnumf"}) {
+  for (const std::string_view before : {"no such text", "exp2"}) {
     const Result<Outcome> outcome = runMutant(changed(before, "x"), kCpu);
     ASSERT_FALSE(outcome);
-    EXPECT_NE(outcome.status().toString().find("must stand once in tile/part/gates.mlir, not "), std::string::npos)
+    EXPECT_NE(outcome.status().toString().find("must stand once in tile/library/gates.tile, not "), std::string::npos)
         << outcome.status().toString();
   }
   Mutant elsewhere = kWrong;
-  elsewhere.file = "tile/none.mlir";
+  elsewhere.file = "tile/none.tile";
   const Result<Outcome> outcome = runMutant(elsewhere, kCpu);
   ASSERT_FALSE(outcome);
-  EXPECT_NE(outcome.status().toString().find("tile/none.mlir"), std::string::npos);
+  EXPECT_NE(outcome.status().toString().find("tile/none.tile"), std::string::npos);
 }
 
 TEST(MutantRun, ATemplateThatTheCompilerRefusesIsNoMutant) {
-  const Outcome outcome = outcomeOf(changed(kWrong.before, "%x_max = arith.maxnumf %x_max_2, %nothing_such"));
+  const Outcome outcome = outcomeOf(changed(kWrong.before, "nothing_such"));
   EXPECT_EQ(outcome.verdict, Verdict::kNotCompiled);
   EXPECT_NE(outcome.detail.find("compile failed: "), std::string::npos) << outcome.detail;
   EXPECT_FALSE(isExpected(outcome.verdict));
@@ -89,9 +89,7 @@ TEST(MutantRun, ATemplateThatTheCompilerRefusesIsNoMutant) {
 
 TEST(MutantRun, AProgramThatEndsByASignalCrashed) {
   // Results go to heads a gigabyte away.
-  const Mutant far = changed("%first_head = arith.muli %kv_head, %group",
-                             "%far = arith.constant 100000000 : i32\n    %first_head = arith.addi %kv_head, %far",
-                             "tile/combine.mlir");
+  const Mutant far = changed("kv_head * group + index % group", "kv_head + 100000000", "tile/combine.tile");
   checkEnd(far, kCpu, &Mutant::mayCrash, Verdict::kCrashed, Verdict::kCrashedUnforeseen);
 }
 
@@ -104,7 +102,7 @@ TEST(MutantRun, AProgramThatExitsWithoutAReportRanNoTest) {
   Mutant foreseen = kSame;
   foreseen.mayCrash = foreseen.mayHang = true;
   Mutant explained = kSame;
-  explained.equivalent = "The maximum of two is the same in both orders.";
+  explained.equivalent = "A difference is a sum with the negated number.";
   for (const Mutant &mutant : {kSame, foreseen, explained}) {
     const Outcome outcome = outcomeOf(mutant, {.path = "/bin/true", .limitSeconds = 200});
     EXPECT_EQ(outcome.verdict, Verdict::kNotRun) << outcome.detail;

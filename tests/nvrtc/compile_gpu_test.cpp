@@ -78,8 +78,8 @@ TEST(CompileGpu, EqualRequestsGiveEqualBytesAndDigestsFollowWhatMatters) {
   EXPECT_NE(revision(*edited), revision(*first)) << "a device header is part of the revision";
 
   folder.write("device/types.cuh", types);
-  folder.replace("tile/attention.mlir", "//! grid    ceildiv(max_seqlen_q * group, query_tile)",
-                 "//! grid    ceildiv(group * max_seqlen_q, query_tile)");
+  folder.replace("tile/attention.tile", "block = ceildiv(max_seqlen_q * group, query_tile)",
+                 "block = ceildiv(group * max_seqlen_q, query_tile)");
   auto launched = call.compile();
   ASSERT_TRUE(launched) << launched.status().toString();
   EXPECT_TRUE(launched->bytes == first->bytes);

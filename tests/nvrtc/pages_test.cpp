@@ -13,52 +13,30 @@ using namespace nsa::test;
 namespace {
 
 const std::string kPagedRows = R"(// Products of rows in pages, for a test.
-//! template paged_rows
-//! operator window
-//! fixed    dtype, qk_dim, v_dim, group, packed, page_size, many_queries
-//! choice   warps = 1 | 4
-//! grid     1, 1, batch
-//! threads  32 * warps
+kernel paged_rows serves window
+fixed   dtype, qk_dim, v_dim, group, packed, page_size, many_queries
+choice  warps = 1 | 4
+grid    1, 1, sequence = batch
+threads 32 * warps
+axis    row = 64, key = 64, d = qk_dim
+tensor  (k, v)[entry, time, head; d] paged(page_size)
+tensor  lse[entry, time, head]: f32 paged(page_size), out[entry, time, head; value: 64]: f32 paged(page_size)
+scalar  window: i32
 
-func.func @paged_rows(
-    %k: !tile.view<${element}, 3, ${page_size}>, %v: !tile.view<${element}, 3, ${page_size}>, %lse: !tile.view<f32, 3, ${page_size}>,
-    %out: !tile.view<f32, 3, ${page_size}>, %window: i32) attributes {tile.warps = ${warps} : i32} {
-  %zero = arith.constant 0 : i32
-  %zero_f = arith.constant 0.0 : f32
-  %sequence = tile.program_id z
-  %has_k = tile.present %k : !tile.view<${element}, 3, ${page_size}>
-  %keys = arith.select %has_k, %k, %v : !tile.view<${element}, 3, ${page_size}>
-  %first = tile.load_scalar %lse[%sequence, %window, %zero] : !tile.view<f32, 3, ${page_size}>
-  %queries = tile.load %v rows(%r) {
-    %exists = arith.cmpi slt, %r, %window : i32
-    tile.at [%sequence, %r, %zero] if %exists
-  } : !tile.view<${element}, 3, ${page_size}> -> tensor<64x64x${element}>
-  %tile = tile.load %keys rows(%r) {
-    %time = arith.subi %window, %r : i32
-    %exists = arith.cmpi sge, %time, %zero : i32
-    tile.at [%sequence, %time, %zero] if %exists
-  } : !tile.view<${element}, 3, ${page_size}> -> tensor<64x64x${element}>
-  %row = tile.load %lse rows(%r) {
-    %exists = arith.cmpi slt, %r, %window : i32
-    tile.at [%sequence, %r, %zero] if %exists
-  } : !tile.view<f32, 3, ${page_size}> -> tensor<64xf32>
-  %start = tile.splat %first : tensor<64x64xf32>
-  %scores = tile.dot %queries, %tile, %start {transpose_b} : tensor<64x64x${element}>, tensor<64x64x${element}> -> tensor<64x64xf32>
-  %wide = tile.broadcast %row : tensor<64xf32> -> tensor<64x64xf32>
-  %sum = arith.addf %scores, %wide : tensor<64x64xf32>
-  tile.store %sum, %out rows(%r) {
-    %exists = arith.cmpi slt, %r, %window : i32
-    tile.at [%sequence, %r, %zero] if %exists
-  } : tensor<64x64xf32>, !tile.view<f32, 3, ${page_size}>
-  return
-}
+let first   = load lse[sequence, window, 0]
+let query   = iota(row) below window
+let queries = load v[sequence, query, 0]
+let time    = window - iota(key)
+let tile    = load (k.present ? k : v)[sequence, time, 0 if time >= 0]
+let scores  = dot(queries, tile) over d + first
+store out[sequence, query, 0; iota(key)] = scores + load lse[sequence, query, 0]
 )";
 
 TEST(Pages, CompileOnEveryArchitecture) {
   NSA_REQUIRE_NVRTC();
   TemplateFolder folder;
   folder.copyFrom(NSA_TEST_TEMPLATES);
-  folder.write("tile/paged_rows.mlir", kPagedRows);
+  folder.write("tile/paged_rows.tile", kPagedRows);
   for (const char *architecture : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"})
     for (const char *dtype : {"bf16", "fp32"})
       for (const char *pageSize : {"0", "1", "5", "64"}) {

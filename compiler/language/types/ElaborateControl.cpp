@@ -245,7 +245,19 @@ void Elaborator::typedOnly(const std::function<void()> &body) {
   Attempt trial(*this, false);
   Body *scratch = builder.newBody();
   ValueBuilder::Inside inside(builder, scratch);
+  // What only dead code names is no argument of the kernel.
+  const auto usedOf = [](const auto &arguments) {
+    std::vector<bool> used;
+    for (const auto &argument : arguments)
+      used.push_back(argument.isUsed);
+    return used;
+  };
+  const std::vector<bool> tensors = usedOf(program.tensors), scalars = usedOf(program.scalars);
   body();
+  for (size_t i = 0; i < tensors.size(); ++i)
+    program.tensors[i].isUsed = tensors[i];
+  for (size_t i = 0; i < scalars.size(); ++i)
+    program.scalars[i].isUsed = scalars[i];
 }
 
 void Elaborator::ifStatement(const IfStatement &statement) {

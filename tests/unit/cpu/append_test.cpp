@@ -36,11 +36,14 @@ using TensorPtr = std::unique_ptr<GappedTensor>;
 
 // Keys and values alternate: sel, win, cmp.
 constexpr int32_t kBranchOf[] = {kSel, kSel, kWin, kWin, kCmp, kCmp};
+constexpr const char *kNews[] = {"k_sel", "v_sel", "k_win", "v_win", "k_cmp", "v_cmp"};
+constexpr const char *kCaches[] = {"k_sel_cache", "v_sel_cache", "k_win_cache", "v_win_cache", "k_raw", "v_raw"};
+constexpr const char *kStaged[] = {"k_staged", "v_staged"};
 
 class Cache {
 public:
   Cache(const Case &c, int64_t batch, const std::string &features, std::mt19937 &engine)
-      : c(c), batch(batch), engine(engine), lengths(size_t(batch)), kernel("tile/append.mlir", Operator::kAppend,
+      : c(c), batch(batch), engine(engine), lengths(size_t(batch)), kernel("tile/append.tile", Operator::kAppend,
                                                                            {{"dtype", std::string(dtypeName(c.dtype))},
                                                                             {"qk_dim", std::to_string(c.qkDim)},
                                                                             {"v_dim", std::to_string(c.vDim)},
@@ -107,21 +110,22 @@ private:
   void launch(const std::vector<CacheRow> &rows, int64_t longest, GuardedBuffer::Against against) {
     GuardedBuffer given(rows.size() * sizeof(CacheRow));
     std::copy(rows.begin(), rows.end(), given.as<CacheRow>());
-    Slots slots;
+    Arguments arguments;
     for (size_t i = 0; i < 6; ++i)
-      slots.view(isOn(i) ? news[i]->data() : nullptr, news[i]->strides());
+      arguments.view(kNews[i], isOn(i) ? news[i]->data() : nullptr, news[i]->strides());
     for (size_t i = 0; i < 4; ++i) {
       void *data = hasCache(i) ? caches[i]->data() : nullptr;
       if (c.page)
-        slots.pagedView(data, caches[i]->strides(), table.data(), tableStride);
+        arguments.pagedView(kCaches[i], data, caches[i]->strides(), table.data(), tableStride);
       else
-        slots.view(data, caches[i]->strides());
+        arguments.view(kCaches[i], data, caches[i]->strides());
     }
     for (size_t i = 4; i < 6; ++i)
-      slots.view(isOn(i) ? caches[i]->data() : nullptr, caches[i]->strides());
-    for (size_t i = 4; i < 6; ++i)
-      slots.view(isOn(i) ? staged[i - 4]->data() : nullptr, staged[i - 4]->strides());
-    slots.view(given.as<void>(), {kSequenceFields, 1}).i32(int32_t(batch));
+      arguments.view(kCaches[i], isOn(i) ? caches[i]->data() : nullptr, caches[i]->strides());
+    for (size_t i = 0; i < 2; ++i)
+      arguments.view(kStaged[i], isOn(i + 4) ? staged[i]->data() : nullptr, staged[i]->strides());
+    arguments.view("sequences", given.as<void>(), {kSequenceFields, 1}).i32("batch", int32_t(batch));
+    const Slots slots = kernel.slots(arguments);
     // The launcher may know a larger maximum.
     auto programs =
         kernel.programs({{"max_seqlen_q", longest + int64_t(engine() % 40)}, {"kv_heads", kKvHeads}, {"batch", batch}});
@@ -234,7 +238,7 @@ class CpuAppendRefused : public testing::TestWithParam<std::string> {};
 TEST_P(CpuAppendRefused, NothingIsTouched) {
   std::mt19937 engine(freshSeed());
   const TemplateKernel kernel(
-      "tile/append.mlir", Operator::kAppend,
+      "tile/append.tile", Operator::kAppend,
       {{"dtype", "fp32"}, {"qk_dim", "8"}, {"v_dim", "8"}, {"cmp_block", "4"}, {"cmp_stride", "4"}, {"page_size", "0"}},
       {}, GetParam());
   GappedTensor news(kF32, 2, 6, kKvHeads, 8), pool(kF32, 2, 20, kKvHeads, 8), ring(kF32, 2, 4, kKvHeads, 8);
@@ -244,15 +248,15 @@ TEST_P(CpuAppendRefused, NothingIsTouched) {
       news.draw(engine, entry, time);
   GappedTensor poolBefore(kF32, 2, 20, kKvHeads, 8), ringBefore(kF32, 2, 4, kKvHeads, 8);
   const CacheRow rows[4] = {};
-  Slots slots;
-  for (int i = 0; i < 6; ++i)
-    slots.view(news.data(), news.strides());
-  for (int i = 0; i < 4; ++i)
-    slots.view(pool.data(), pool.strides());
-  slots.view(ring.data(), ring.strides()).view(ring.data(), ring.strides());
-  slots.view(staged.data(), staged.strides()).view(staged.data(), staged.strides());
-  slots.view(rows, {kSequenceFields, 1}).i32(2);
-  kernel.run(slots, {{"max_seqlen_q", 6}, {"kv_heads", kKvHeads}, {"batch", 2}});
+  Arguments arguments;
+  for (const char *name : kNews)
+    arguments.view(name, news.data(), news.strides());
+  for (size_t i = 0; i < 6; ++i)
+    arguments.view(kCaches[i], (i < 4 ? pool : ring).data(), (i < 4 ? pool : ring).strides());
+  for (const char *name : kStaged)
+    arguments.view(name, staged.data(), staged.strides());
+  arguments.view("sequences", rows, {kSequenceFields, 1}).i32("batch", 2);
+  kernel.run(arguments, {{"max_seqlen_q", 6}, {"kv_heads", kKvHeads}, {"batch", 2}});
   EXPECT_TRUE(pool.equals(poolBefore));
   EXPECT_TRUE(ring.equals(ringBefore));
   EXPECT_TRUE(staged.equals(untouched));

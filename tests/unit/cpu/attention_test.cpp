@@ -59,7 +59,7 @@ TemplateKernel compile(const Case &c, bool packed, const std::string &features, 
     fixed.emplace("key_offset", "1");
   if (c.op == Operator::kCmp)
     fixed.insert({{"cmp_block", std::to_string(c.block)}, {"cmp_stride", std::to_string(c.stride)}});
-  return {"tile/attention.mlir",
+  return {"tile/attention.tile",
           c.op,
           fixed,
           {{"query_tile", std::to_string(c.queryTile)}, {"key_tile", std::to_string(c.keyTile)}},
@@ -100,17 +100,18 @@ struct Problem {
            int32_t end = kAll) {
     for (GuardedBuffer *memory : {&out.memory, &lse.memory, &reads.memory})
       std::memset(memory->as<void>(), 0xff, memory->size());
-    Slots slots;
-    for (GuardedTensor *tensor : {&q, &k, &v, &out, &lse})
-      slots.view(tensor->memory.as<void>(), tensor->strides());
-    slots.view(reads.memory.as<void>(), reads.strides());
-    slots.view(table.empty() ? nullptr : table.data(), {kSequenceFields, 1});
+    Arguments arguments;
+    for (const auto &[name, tensor] : {std::pair("q", &q), {"k", &k}, {"v", &v}, {"out", &out}, {"lse", &lse}})
+      arguments.view(name, tensor->memory.as<void>(), tensor->strides());
+    arguments.view("reads", reads.memory.as<void>(), reads.strides());
+    arguments.view("sequences", table.empty() ? nullptr : table.data(), {kSequenceFields, 1});
     const bool packed = !table.empty();
-    slots.i32(packed ? -7 : int32_t(c.queries)).i32(packed ? -7 : int32_t(c.keys)).i32(begin).i32(end).i32(c.window);
-    slots.f32(float(reference::softmaxScale(specOf(c)) * 1.4426950408889634));
+    arguments.i32("seqlen_q", packed ? -7 : int32_t(c.queries)).i32("seqlen_k", packed ? -7 : int32_t(c.keys));
+    arguments.i32("query_begin", begin).i32("query_end", end).i32("window", c.window);
+    arguments.f32("scale_log2", float(reference::softmaxScale(specOf(c)) * 1.4426950408889634));
     if (firstKey) // only then the kernel has these arguments
-      slots.view(&*firstKey, {1}).view(status, {1});
-    kernel.run(slots, {{"max_seqlen_q", q.time}, {"kv_heads", kKvHeads}, {"batch", packed ? table.size() : 1}});
+      arguments.view("k_offset", &*firstKey, {1}).view("status", status, {1});
+    kernel.run(arguments, {{"max_seqlen_q", q.time}, {"kv_heads", kKvHeads}, {"batch", packed ? table.size() : 1}});
   }
 
   // Expects in the rows of `written` what the reference says, and that all other rows were not touched.

@@ -1,4 +1,4 @@
-// What the table of a decoding batch says, by the sentences in front of templates/tile/cache_sequences.mlir.
+// What the table of a decoding batch says, by the sentences in front of templates/tile/cache_sequences.tile.
 // Thread-safety: pure functions.
 #pragma once
 

@@ -41,7 +41,7 @@ struct Outcome {
 class CacheSequencesKernel {
 public:
   CacheSequencesKernel(int32_t block, int32_t stride, int32_t pageSize, const std::string &features)
-      : block(block), stride(stride), pageSize(pageSize), kernel("tile/cache_sequences.mlir", Operator::kCacheSequences,
+      : block(block), stride(stride), pageSize(pageSize), kernel("tile/cache_sequences.tile", Operator::kCacheSequences,
                                                                  {{"dtype", "fp32"},
                                                                   {"cmp_block", std::to_string(block)},
                                                                   {"cmp_stride", std::to_string(stride)},
@@ -58,12 +58,15 @@ public:
     Outcome outcome;
     for (size_t sequence = 0; sequence < batch; ++sequence) {
       int32_t status[2] = {0, -1};
-      Slots slots;
-      slots.view(step.offsets.empty() ? nullptr : offsets.as<void>(), {1}).view(lengths.as<void>(), {1});
-      slots.view(pageSize ? table.as<void>() : nullptr, {int64_t(pages), 1});
-      slots.i32(step.seqlenQ).i32(step.totalQ).i32(step.capacity).i32(step.pages).i32(step.maxQ).i32(step.maxK);
-      slots.i32(int32_t(batch)).view(rows.as<void>(), {kSequenceFields, 1}).view(status, {1});
-      kernel.program().runOnce(slots, against, int32_t(sequence));
+      Arguments arguments;
+      arguments.view("cu_seqlens_q", step.offsets.empty() ? nullptr : offsets.as<void>(), {1});
+      arguments.view("cache_seqlens", lengths.as<void>(), {1});
+      arguments.view("block_table", pageSize ? table.as<void>() : nullptr, {int64_t(pages), 1});
+      arguments.i32("seqlen_q", step.seqlenQ).i32("total_q", step.totalQ).i32("capacity", step.capacity);
+      arguments.i32("pages", step.pages).i32("max_seqlen_q", step.maxQ).i32("max_seqlen_k", step.maxK);
+      arguments.i32("batch", int32_t(batch)).view("sequences", rows.as<void>(), {kSequenceFields, 1});
+      arguments.view("status", status, {1});
+      kernel.program().runOnce(kernel.slots(arguments), against, int32_t(sequence));
       outcome.codes.push_back(status[0]);
       EXPECT_EQ(status[1], status[0] ? int32_t(sequence) : -1);
     }

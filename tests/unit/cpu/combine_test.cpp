@@ -34,7 +34,7 @@ void PrintTo(const Case &c, std::ostream *out) {
 }
 
 TemplateKernel compile(const Case &c, const std::string &features) {
-  return {"tile/combine.mlir",
+  return {"tile/combine.tile",
           Operator::kCombine,
           {{"dtype", std::string(dtypeName(c.dtype))},
            {"v_dim", std::to_string(c.vDim)},
@@ -86,16 +86,21 @@ struct Problem {
       table[i][0] = sequences[i].begin;
       table[i][1] = sequences[i].length;
     }
-    Slots slots;
-    for (int b = 0; b < 3; ++b)
-      slots.view(has(b) ? branches[b]->memory.as<void>() : nullptr, branches[b]->strides());
-    slots.view(gates.memory.as<void>(), gates.strides(4)).view(out.memory.as<void>(), out.strides());
-    for (int b = 0; b < 3; ++b)
-      slots.view(has(b) ? branchReads[b]->memory.as<void>() : nullptr, branchReads[b]->strides());
-    slots.view(wantsReads ? reads.memory.as<void>() : nullptr, reads.strides());
-    slots.view(c.packed && hasTable ? table : nullptr, {8, 1}).i32(c.packed ? -1 : 19).i32(c.packed ? 40 : -1);
-    slots.i32(begin).i32(end);
-    kernel.run(slots, {{"max_seqlen_q", hasTable ? 20 : time}, {"kv_heads", kKvHeads}, {"batch", hasTable ? 2 : 1}});
+    Arguments arguments;
+    constexpr const char *kNames[] = {"cmp", "sel", "win"};
+    for (int b = 0; b < 3; ++b) {
+      const std::string name = kNames[b];
+      arguments.view("o_" + name, has(b) ? branches[b]->memory.as<void>() : nullptr, branches[b]->strides());
+      arguments.view("reads_" + name, has(b) ? branchReads[b]->memory.as<void>() : nullptr, branchReads[b]->strides());
+    }
+    arguments.view("gates", gates.memory.as<void>(), gates.strides(4))
+        .view("out", out.memory.as<void>(), out.strides());
+    arguments.view("reads", wantsReads ? reads.memory.as<void>() : nullptr, reads.strides());
+    arguments.view("sequences", c.packed && hasTable ? table : nullptr, {8, 1});
+    arguments.i32("seqlen_q", c.packed ? -1 : 19).i32("total_q", c.packed ? 40 : -1);
+    arguments.i32("seqlen_k", -1).i32("query_begin", begin).i32("query_end", end);
+    kernel.run(arguments,
+               {{"max_seqlen_q", hasTable ? 20 : time}, {"kv_heads", kKvHeads}, {"batch", hasTable ? 2 : 1}});
   }
 
   bool has(int branch) const { return (c.branches >> branch & 1) != 0; }

@@ -121,15 +121,13 @@ TemplateKernel::Pairs fixedOf(const Case &c) {
                                  {"cmp_kind", std::string(cmpKindName(c.kind))},
                                  {"mlp_hidden", std::to_string(c.hidden)},
                                  {"mlp_activation", std::string(activationName(c.activation))}};
-  if (c.roundsOperands)
-    fixed["mma_element"] = c.dtype == DType::kBf16 ? "bf16" : "f16";
   return fixed;
 }
 
 struct Launch {
   Launch(const Case &c, const std::string &features)
-      : c(c), kernel(std::string("tile/compress_") + std::string(cmpKindName(c.kind)) + ".mlir", Operator::kCompress,
-                     fixedOf(c), c.config, features) {
+      : c(c), kernel(std::string("tile/compress_") + std::string(cmpKindName(c.kind)) + ".tile", Operator::kCompress,
+                     fixedOf(c), c.config, features, c.roundsOperands) {
     for (int64_t length : c.lengths) {
       const int64_t own = blocks(length);
       // The kernel reads the table's begins, which here leave rows free in front.
@@ -144,41 +142,43 @@ struct Launch {
   int64_t blocks(int64_t length) const { return length < c.block ? 0 : (length - c.block) / c.stride + 1; }
 
   void operator()(Side &k, Side &v, bool wantsK = true, bool wantsV = true) const {
-    Slots slots;
+    Arguments arguments;
     // A dense batch begins at its first row: the margin in front is skipped by the pointer.
-    auto raw = [&](Side &side) {
+    auto raw = [&](const char *name, Side &side) {
       const int64_t skipped = c.isPacked() ? 0 : side.raw.index(0, kMargin, 0, 0) * dtypeBytes(c.dtype);
-      slots.view(side.raw.memory.as<std::byte>() + skipped, side.raw.strides());
+      arguments.view(name, side.raw.memory.as<std::byte>() + skipped, side.raw.strides());
     };
-    auto optional = [&](Tensor &tensor, bool isGiven, std::vector<int64_t> strides) {
-      slots.view(isGiven ? tensor.memory.as<void>() : nullptr, std::move(strides));
+    auto optional = [&](const std::string &name, Tensor &tensor, bool isGiven, std::vector<int64_t> strides) {
+      arguments.view(name, isGiven ? tensor.memory.as<void>() : nullptr, std::move(strides));
     };
-    auto weights = [&](auto member, bool isOptional, size_t rank) {
-      for (Side *side : {&k, &v}) {
+    auto weights = [&](const std::string &name, auto member, bool isOptional, size_t rank) {
+      for (const auto &[side, suffix] : {std::pair(&k, "_k"), {&v, "_v"}}) {
         Tensor &tensor = side->*member;
         std::vector<int64_t> strides = tensor.strides();
-        optional(tensor, c.hasOptional || !isOptional,
+        optional(name + suffix, tensor, c.hasOptional || !isOptional,
                  rank == 2 ? std::vector<int64_t>{strides[1], strides[2]} : std::vector<int64_t>{strides[1]});
       }
     };
-    raw(k);
-    raw(v);
+    raw("k", k);
+    raw("v", v);
     if (c.kind != CmpKind::kMean) {
-      weights(&Side::pe, true, 1);
-      weights(&Side::w, false, 2);
-      weights(&Side::b, true, 1);
+      const std::string layer = c.kind == CmpKind::kMlp ? "1" : "";
+      weights("pe", &Side::pe, true, 1);
+      weights("w" + layer, &Side::w, false, 2);
+      weights("b" + layer, &Side::b, true, 1);
     }
     if (c.kind == CmpKind::kMlp) {
-      weights(&Side::w2, false, 1);
-      weights(&Side::b2, true, 1);
+      weights("w2", &Side::w2, false, 1);
+      weights("b2", &Side::b2, true, 1);
     }
-    optional(k.result, wantsK, k.result.strides());
-    optional(v.result, wantsV, v.result.strides());
-    slots.view(c.isPacked() ? table.data() : nullptr, {8, 1}).i32(int32_t(c.lengths[0]));
+    optional("k_comp", k.result, wantsK, k.result.strides());
+    optional("v_comp", v.result, wantsV, v.result.strides());
+    arguments.view("sequences", c.isPacked() ? table.data() : nullptr, {8, 1});
+    arguments.i32("seqlen_k", int32_t(c.lengths[0]));
     // The launcher may know a larger maximum.
-    kernel.run(slots, {{"batch", c.isPacked() ? int64_t(c.lengths.size()) : kBatch},
-                       {"kv_heads", kKvHeads},
-                       {"max_blocks_c", mostBlocks + 7}});
+    kernel.run(arguments, {{"batch", c.isPacked() ? int64_t(c.lengths.size()) : kBatch},
+                           {"kv_heads", kKvHeads},
+                           {"max_blocks_c", mostBlocks + 7}});
   }
 
   // Calls visit(batch, first row of the sequence's tokens, first compressed row, compressed rows).

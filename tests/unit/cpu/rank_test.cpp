@@ -57,9 +57,9 @@ public:
   Selection(const Case &c, const std::string &features)
       : c(c), blocks(roundUp(c.mostBlocks(), 128)),
         kept(c.segment ? roundUp((c.mostBlocks() + c.segment - 1) / c.segment * c.slots(), 128) : 0),
-        choose("tile/rank.mlir", Operator::kChoose, fixed(), pinned(), features) {
+        choose("tile/rank.tile", Operator::kChoose, fixed(), pinned(), features) {
     if (c.segment)
-      rank = std::make_unique<TemplateKernel>("tile/rank.mlir", Operator::kRank, fixed(), pinned(), features);
+      rank = std::make_unique<TemplateKernel>("tile/rank.tile", Operator::kRank, fixed(), pinned(), features);
   }
 
   int64_t batch() const { return int64_t(c.lengths.size()); }
@@ -96,11 +96,12 @@ public:
                            int64_t toColumns) {
       const std::vector<int64_t> strides = {kKvHeads * columns, columns};
       const auto with = [&](int64_t last) { return std::vector<int64_t>{strides[0], strides[1], last}; };
-      Slots slots;
-      slots.view(source.memory.as<void>(), with(1)).view(source.memory.as<void>(), with(16));
-      slots.view(of, with(1)).view(toScores, {kKvHeads * toColumns, toColumns, 1});
-      slots.view(to, {kKvHeads * toColumns, toColumns, 1}).view(table.data(), {8, 1});
-      return slots.i32(c.queries).i32(c.longest());
+      Arguments arguments;
+      arguments.view("scores", source.memory.as<void>(), with(1));
+      arguments.view("score_rows", source.memory.as<void>(), with(16)).view("score_blocks", of, with(1));
+      arguments.view("best_scores", toScores, {kKvHeads * toColumns, toColumns, 1});
+      arguments.view("best_blocks", to, {kKvHeads * toColumns, toColumns, 1}).view("sequences", table.data(), {8, 1});
+      return arguments.i32("seqlen_q", c.queries).i32("max_seqlen_k", c.longest());
     };
     const std::map<std::string, int64_t> sizes = {
         {"batch", batch()}, {"kv_heads", kKvHeads}, {"max_seqlen_q", c.queries}, {"max_seqlen_k", c.longest()}};

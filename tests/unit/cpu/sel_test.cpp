@@ -44,7 +44,7 @@ struct Tensors {
 class Launch {
 public:
   Launch(const Case &c, const std::string &features)
-      : c(c), spec(specOf(c)), kernel("tile/sel.mlir", Operator::kSel,
+      : c(c), spec(specOf(c)), kernel("tile/sel.tile", Operator::kSel,
                                       {{"dtype", std::string(dtypeName(c.dtype))},
                                        {"packed", c.isPacked() ? "1" : "0"},
                                        {"page_size", "0"},
@@ -165,18 +165,20 @@ public:
     std::array<int32_t, 2> status = {0, 0};
     std::vector<int64_t> listStrides = t.lists.strides();
     listStrides.push_back(kSlotStride);
-    Slots slots;
-    slots.view(t.q.data(), t.q.strides()).view(t.k.data(), t.k.strides()).view(t.v.data(), t.v.strides());
-    slots.view(t.lists.data(), listStrides).view(t.out.data(), t.out.strides());
-    slots.view(wantsAll ? t.lse.data() : nullptr, t.lse.strides());
-    slots.view(wantsAll ? t.reads.data() : nullptr, t.reads.strides());
-    slots.view(c.isPacked() ? table.data() : nullptr, {8, 1});
-    slots.i32(int32_t(c.lengths[0].queries)).i32(int32_t(c.lengths[0].keys)).i32(queryBegin).i32(queryEnd);
-    slots.f32(float(reference::softmaxScale(spec) * 1.4426950408889634)).view(status.data(), {1});
+    Arguments arguments;
+    arguments.view("q", t.q.data(), t.q.strides()).view("k", t.k.data(), t.k.strides());
+    arguments.view("v", t.v.data(), t.v.strides()).view("block_list", t.lists.data(), listStrides);
+    arguments.view("out", t.out.data(), t.out.strides());
+    arguments.view("lse", wantsAll ? t.lse.data() : nullptr, t.lse.strides());
+    arguments.view("reads", wantsAll ? t.reads.data() : nullptr, t.reads.strides());
+    arguments.view("sequences", c.isPacked() ? table.data() : nullptr, {8, 1});
+    arguments.i32("seqlen_q", int32_t(c.lengths[0].queries)).i32("seqlen_k", int32_t(c.lengths[0].keys));
+    arguments.i32("query_begin", queryBegin).i32("query_end", queryEnd).view("status", status.data(), {1});
+    arguments.f32("scale_log2", float(reference::softmaxScale(spec) * 1.4426950408889634));
     // The launcher may know a larger maximum.
-    kernel.run(slots, {{"batch", int64_t(c.isPacked() ? c.lengths.size() : kBatch)},
-                       {"kv_heads", kKvHeads},
-                       {"max_seqlen_q", longest + 2}});
+    kernel.run(arguments, {{"batch", int64_t(c.isPacked() ? c.lengths.size() : kBatch)},
+                           {"kv_heads", kKvHeads},
+                           {"max_seqlen_q", longest + 2}});
     return status;
   }
 

@@ -41,7 +41,7 @@ constexpr int64_t kBatch = 2, kKvHeads = 2;
 class Launch {
 public:
   Launch(const Case &c, const std::string &features)
-      : c(c), spec(specOf(c)), kernel("tile/select.mlir", Operator::kSelect,
+      : c(c), spec(specOf(c)), kernel("tile/select.tile", Operator::kSelect,
                                       {{"dtype", std::string(dtypeName(c.dtype))},
                                        {"packed", c.isPacked() ? "1" : "0"},
                                        {"page_size", "0"},
@@ -124,16 +124,18 @@ public:
                   int32_t queryEnd = INT32_MAX) const {
     std::vector<int64_t> listStrides = lists.strides();
     listStrides.push_back(kSlotStride);
-    Slots slots;
-    slots.view(q.data(), q.strides()).view(k.data(), k.strides()).view(lse.data(), lse.strides());
-    slots.view(lists.data(), listStrides).view(c.isPacked() ? table.data() : nullptr, {8, 1});
-    slots.i32(int32_t(c.lengths[0].queries)).i32(int32_t(c.lengths[0].keys)).i32(queryBegin).i32(queryEnd);
-    slots.i32(c.initBlocks).i32(c.localBlocks);
-    slots.f32(float(reference::softmaxScale(spec) * 1.4426950408889634));
+    Arguments arguments;
+    arguments.view("q", q.data(), q.strides()).view("k", k.data(), k.strides()).view("lse", lse.data(), lse.strides());
+    arguments.view("block_list", lists.data(), listStrides);
+    arguments.view("sequences", c.isPacked() ? table.data() : nullptr, {8, 1});
+    arguments.i32("seqlen_q", int32_t(c.lengths[0].queries)).i32("seqlen_k", int32_t(c.lengths[0].keys));
+    arguments.i32("query_begin", queryBegin).i32("query_end", queryEnd);
+    arguments.i32("init_blocks", c.initBlocks).i32("local_blocks", c.localBlocks);
+    arguments.f32("scale_log2", float(reference::softmaxScale(spec) * 1.4426950408889634));
     // The launcher may know a larger maximum.
-    kernel.run(slots, {{"batch", int64_t(c.isPacked() ? c.lengths.size() : kBatch)},
-                       {"kv_heads", kKvHeads},
-                       {"max_seqlen_q", longest + 9}});
+    kernel.run(arguments, {{"batch", int64_t(c.isPacked() ? c.lengths.size() : kBatch)},
+                           {"kv_heads", kKvHeads},
+                           {"max_seqlen_q", longest + 9}});
   }
 
   reference::BlockLists listsOf(GappedTensor &lists) const {

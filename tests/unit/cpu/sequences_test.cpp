@@ -31,7 +31,7 @@ struct Table {
 class SequencesKernel {
 public:
   SequencesKernel(int32_t block, int32_t stride, const std::string &features, bool keyOffset = false)
-      : kernel("tile/sequences.mlir", Operator::kSequences, fixedOf(block, stride, keyOffset), {}, features) {}
+      : kernel("tile/sequences.tile", Operator::kSequences, fixedOf(block, stride, keyOffset), {}, features) {}
 
   Table run(const Offsets &offsets) const {
     const size_t batch = offsets.q.size() - 1;
@@ -45,18 +45,14 @@ public:
     GuardedBuffer rows(batch * sizeof(Row));
     for (size_t sequence = 0; sequence < batch; ++sequence) {
       int32_t status[2] = {0, -1};
-      Slots slots;
-      slots.view(q.as<void>(), {1})
-          .view(k.as<void>(), {1})
-          .i32(offsets.totalQ)
-          .i32(offsets.totalK)
-          .i32(offsets.totalC)
-          .i32(offsets.maxQ)
-          .i32(offsets.maxK);
-      slots.view(rows.as<void>(), {kSequenceFields, 1}).view(status, {1});
+      Arguments arguments;
+      arguments.view("cu_seqlens_q", q.as<void>(), {1}).view("cu_seqlens_k", k.as<void>(), {1});
+      arguments.i32("total_q", offsets.totalQ).i32("total_k", offsets.totalK).i32("total_c", offsets.totalC);
+      arguments.i32("max_seqlen_q", offsets.maxQ).i32("max_seqlen_k", offsets.maxK);
+      arguments.view("sequences", rows.as<void>(), {kSequenceFields, 1}).view("status", status, {1});
       if (!offsets.firstKeys.empty()) // only then the kernel has the argument
-        slots.view(firstKeys.as<void>(), {1});
-      kernel.program().run(slots, int32_t(sequence));
+        arguments.view("k_offset", firstKeys.as<void>(), {1});
+      kernel.program().run(kernel.slots(arguments), int32_t(sequence));
       table.codes.push_back(status[0]);
       EXPECT_EQ(status[1], status[0] ? int32_t(sequence) : -1);
     }

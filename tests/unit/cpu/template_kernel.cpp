@@ -1,29 +1,33 @@
 #include "tests/unit/cpu/template_kernel.h"
 
+#include "compiler/dialect/TileProgram.h"
 #include "compiler/driver/Target.h"
-#include "compiler/driver/TemplateFiles.h"
-#include "compiler/render/Renderer.h"
-#include "compiler/render/TemplateHeader.h"
+#include "compiler/driver/TileFiles.h"
+#include "compiler/language/lowering/Lower.h"
+#include "compiler/render/TileHeader.h"
 #include "runtime/base/cpu_features.h"
 
-#include <fstream>
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <algorithm>
 #include <gtest/gtest.h>
-#include <sstream>
 
 namespace nsa::test {
 
 TemplateKernel::TemplateKernel(const std::string &file, Operator op, const Pairs &fixed, const Pairs &pinned,
-                               const std::string &features) {
-  compile(file, op, fixed, pinned, features);
+                               const std::string &features, bool roundsOperands) {
+  compile(file, op, fixed, pinned, features, roundsOperands);
 }
 
 void TemplateKernel::compile(const std::string &file, Operator op, const Pairs &fixed, const Pairs &pinned,
-                             const std::string &features) {
-  std::ifstream stream(NSA_TEST_TEMPLATES "/" + file);
-  std::ostringstream content;
-  content << stream.rdbuf();
-  const std::string text = content.str();
-  auto parsed = TemplateHeader::parse(text, file, TemplateKind::kTile, TemplateFiles::embedded().finder());
+                             const std::string &features, bool roundsOperands) {
+  const auto tiles = TileFiles::read(TemplateFiles::embedded());
+  ASSERT_TRUE(tiles) << tiles.status().toString();
+  const auto program = std::ranges::find_if(tiles->programs(),
+                                            [&](const TileFiles::Program &entry) { return entry.file->path == file; });
+  ASSERT_NE(program, tiles->programs().end()) << file;
+  auto parsed = readTileHeader(*program->tree);
   ASSERT_TRUE(parsed) << parsed.status().toString();
   header = std::move(*parsed);
   auto target = Target::find("cpu");
@@ -36,9 +40,25 @@ void TemplateKernel::compile(const std::string &file, Operator op, const Pairs &
   auto candidates = enumerateCandidates(header, values, pinned, (*target)->limits());
   ASSERT_TRUE(candidates) << candidates.status().toString();
   candidate = candidates->front();
-  auto rendered = renderTemplate(text, file, candidate.values, TemplateFiles::embedded().finder());
-  ASSERT_TRUE(rendered) << rendered.status().toString();
-  kernel = std::make_unique<TileKernel>(rendered->text, features);
+
+  language::GivenValues given = candidate.values.all();
+  if (roundsOperands)
+    given["cpu"] = "0";
+  mlir::DialectRegistry registry;
+  tile::registerTileProgramDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  language::Diagnostics diagnostics;
+  auto module = language::lowerTileProgram(
+      *program->tree, [&](std::string_view name) { return tiles->library(name); }, given, context, diagnostics);
+  ASSERT_TRUE(module) << diagnostics.toString();
+  for (mlir::Value argument : mlir::cast<mlir::func::FuncOp>(module->getBody()->front()).getArguments())
+    names.push_back(tile::sourceName(argument));
+  cpu::CpuOptions options;
+  options.features = features;
+  Timings timings;
+  auto compiled = cpu::compileForCpu(*module, options, timings);
+  ASSERT_TRUE(compiled) << compiled.status().toString();
+  kernel = std::make_unique<TileKernel>(std::move(*compiled));
 }
 
 std::vector<std::array<int32_t, 3>> TemplateKernel::programs(const std::map<std::string, int64_t> &sizes) const {
@@ -67,7 +87,18 @@ std::vector<std::array<int32_t, 3>> TemplateKernel::programs(const std::map<std:
   return all;
 }
 
-void TemplateKernel::run(const Slots &slots, const std::map<std::string, int64_t> &sizes) const {
+Slots TemplateKernel::slots(const Arguments &arguments) const {
+  Slots all;
+  for (const std::string &name : names)
+    if (const Slots *given = arguments.find(name))
+      all.append(*given);
+    else
+      ADD_FAILURE() << "the launch gives no " << name;
+  return all;
+}
+
+void TemplateKernel::run(const Arguments &arguments, const std::map<std::string, int64_t> &sizes) const {
+  const Slots slots = this->slots(arguments);
   for (const auto &[x, y, z] : programs(sizes))
     kernel->run(slots, x, y, z);
 }

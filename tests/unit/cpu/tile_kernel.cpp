@@ -52,6 +52,9 @@ TileKernel::TileKernel(const std::string &text, const std::string &features) {
   image = std::make_unique<MappedImage>(compiled.image, compiled.entryOffset);
 }
 
+TileKernel::TileKernel(cpu::CpuKernel kernel)
+    : compiled(std::move(kernel)), image(std::make_unique<MappedImage>(compiled.image, compiled.entryOffset)) {}
+
 void TileKernel::run(const Slots &slots, int32_t x, int32_t y, int32_t z) const {
   for (auto against : {GuardedBuffer::Against::kStart, GuardedBuffer::Against::kEnd})
     runOnce(slots, against, x, y, z);

@@ -46,6 +46,10 @@ public:
     words.push_back(bits);
     return *this;
   }
+  Slots &append(const Slots &more) {
+    words.insert(words.end(), more.words.begin(), more.words.end());
+    return *this;
+  }
   const uint64_t *data() const { return words.data(); }
 
 private:
@@ -56,6 +60,7 @@ class TileKernel {
 public:
   // Fails the running test when the program does not compile.
   TileKernel(const std::string &text, const std::string &features);
+  explicit TileKernel(cpu::CpuKernel compiled);
 
   // Twice, with scratch against either guard page: for programs that write the same whenever they run.
   void run(const Slots &slots, int32_t x = 0, int32_t y = 0, int32_t z = 0) const;

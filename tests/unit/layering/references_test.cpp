@@ -212,8 +212,8 @@ private:
 
 // How a file of that name speaks to a reader; false: not at all.
 bool textOf(const std::string &file, Text &kind) {
-  static const std::set<std::string> kSlashEndings = {".h",   ".hpp", ".c",    ".cpp", ".cu",
-                                                      ".cuh", ".td",  ".mlir", ".inc", ".map"};
+  static const std::set<std::string> kSlashEndings = {".h",  ".hpp",  ".c",   ".cpp", ".cu",  ".cuh",
+                                                      ".td", ".mlir", ".inc", ".map", ".tile"};
   static const std::set<std::string> kHashEndings = {".cmake", ".txt", ".py", ".sh", ".yml", ".supp", ""};
   const std::string ending = files::path(file).extension().string();
   kind = ending == ".md" ? Text::kPage : kSlashEndings.contains(ending) ? Text::kSlashes : Text::kHashes;

@@ -141,13 +141,12 @@ TEST_F(DecodeTuning, BranchesThatAreOffAreNotAskedFor) {
 
 TEST_F(DecodeTuning, AKernelThatSpoilsTheCallIsRejected) {
   templates.copyFrom(NSA_TEMPLATES);
-  std::string wrong = templates.read("tile/merge.mlir");
-  replaceOnce(wrong, "//! template merge", "//! template forgetful");
-  replaceOnce(wrong, "@merge(", "@forgetful(");
-  replaceOnce(wrong, "//! cost    ", "//! cost    1 + "); // the operator's own comes first
+  std::string wrong = templates.read("tile/merge.tile");
+  replaceOnce(wrong, "kernel merge serves", "kernel forgetful serves");
+  replaceOnce(wrong, "cost    ", "cost    1 + "); // the operator's own comes first
   // A split is added to itself in place of the sum.
-  replaceOnce(wrong, "//! part merge_add n=0 before=sum", "//! part merge_add n=0 before=o_0");
-  templates.write("tile/forgetful.mlir", wrong);
+  replaceOnce(wrong, "o[part: j], total)", "o[part: j], o[part: j])");
+  templates.write("tile/forgetful.tile", wrong);
   options.templateDir = templates.path();
   options.tuneBudgetSeconds = 5; // which it does not use up, but on a busy machine
   auto engine = open(MissPolicy::kDefault);

@@ -38,9 +38,9 @@ protected:
       list.push_back(launch.at("content"));
     return list;
   }
-  // An operation that no dialect has, which only who compiles this template sees.
-  void spoil(const std::string &name, const std::string &operation) const {
-    templates.replace("tile/" + name + ".mlir", "= arith.constant ", "= arith." + operation + " ");
+  // A function that there is none of, which only the compilation of this template sees.
+  void spoil(const std::string &name, const std::string &function) const {
+    templates.replace("tile/" + name + ".tile", "return if ", "let spoilt = " + function + "(1)\nreturn if ");
   }
 };
 

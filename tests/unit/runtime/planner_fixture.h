@@ -61,18 +61,17 @@ protected:
   std::string copyTemplates() {
     templates.copyFrom(NSA_TEMPLATES);
     templates.keepFewChoices();
-    tile = templates.read("tile/attention.mlir");
+    tile = templates.read("tile/attention.tile");
     return templates.path();
   }
   void write(const std::string &name, const std::string &text) const {
-    templates.write("tile/" + name + ".mlir", text);
+    templates.write("tile/" + name + ".tile", text);
   }
   // The tile program under another name, which says of itself that it costs `cost`.
   std::string planted(const std::string &name, const std::string &cost) {
     std::string text = tile;
-    replaceOnce(text, "//! template attention", "//! template " + name);
-    replaceOnce(text, "@attention(", "@" + name + "(");
-    replaceOnce(text, "//! cost    ", "//! cost    " + cost + " + 0 * ");
+    replaceOnce(text, "kernel attention serves", "kernel " + name + " serves");
+    replaceOnce(text, "cost    ", "cost    " + cost + " + 0 * ");
     return text;
   }
   // With a window one token too wide.

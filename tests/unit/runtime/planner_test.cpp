@@ -102,7 +102,7 @@ TEST_F(PlannerTest, ThreadsThatTuneTheSameTuneOnce) {
 // A failed maker leaves nothing behind, and each of those who waited finds the fault itself.
 TEST_F(PlannerTest, WhoWaitedForAFailureFailsAsWell) {
   options.templateDir = copyTemplates();
-  replaceOnce(tile, "//! grid ", "//! grit ");
+  replaceOnce(tile, "grid    block", "grit    block");
   write("attention", tile);
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i)
@@ -388,7 +388,7 @@ TEST_F(PlannerTest, AnEditedTemplateIsAMiss) {
 
 TEST_F(PlannerTest, WithoutItsTemplateAnOperatorFails) {
   options.templateDir = copyTemplates();
-  templates.remove("tile/attention.mlir");
+  templates.remove("tile/attention.tile");
   std::filesystem::remove_all(options.templateDir + "/cuda");
   Status status = open(MissPolicy::kDefault)->plan(spec, maxima, nullptr).status();
   EXPECT_FALSE(status.isOk());
@@ -397,11 +397,11 @@ TEST_F(PlannerTest, WithoutItsTemplateAnOperatorFails) {
 
 TEST_F(PlannerTest, ABrokenTemplateNamesItsLine) {
   options.templateDir = copyTemplates();
-  replaceOnce(tile, "//! grid ", "//! grit ");
+  replaceOnce(tile, "grid    block", "grit    block");
   write("attention", tile);
   Status status = open(MissPolicy::kDefault)->plan(spec, maxima, nullptr).status();
   ASSERT_FALSE(status.isOk());
-  EXPECT_NE(status.toString().find("attention.mlir:"), std::string::npos) << status.toString();
+  EXPECT_NE(status.toString().find("attention.tile:"), std::string::npos) << status.toString();
   EXPECT_NE(status.toString().find("grit"), std::string::npos) << status.toString();
 }
 

@@ -90,7 +90,7 @@ TEST_F(TemplateEdit, WhileCompilingMixesNoStates) {
   std::jthread editor([&] {
     for (int i = 0; !ends; ++i) {
       // In one step, as a file that is half written is a state of its own.
-      std::filesystem::rename(folder.write("next", states[i % 2]), templates.file("tile/attention.mlir"));
+      std::filesystem::rename(folder.write("next", states[i % 2]), templates.file("tile/attention.tile"));
       std::this_thread::sleep_for(std::chrono::milliseconds(i % 3));
     }
   });
@@ -135,7 +135,7 @@ TEST_F(TemplateEdit, OfWhatIsNoTemplateDisturbsNoCompilation) {
 // A file that no compilation reads is in no key, and each file that one reads is.
 TEST(TemplateFolderState, IsOfTheFilesThatTheCompilerReads) {
   const test::TemplateFolder folder;
-  folder.write("tile/a.mlir", "one");
+  folder.write("tile/a.tile", "one");
   const auto filesRead = [&] {
     Result<TemplateFiles> files = TemplateFiles::read(folder.path());
     EXPECT_TRUE(files) << files.status().toString();
@@ -144,11 +144,11 @@ TEST(TemplateFolderState, IsOfTheFilesThatTheCompilerReads) {
   const TemplateFolderState before = *readTemplateFolder(folder.path());
   int templates = 0;
   const std::vector<std::string> names = {
-      "tile/b.mlir", "tile/.b.mlir",     "tile/b.mlir.mlir",  "tile/inner/b.mlir", "cuda/b.cu",        "device/b.cuh",
-      "b.mlir",      "tile/.mlir",       "tile/b.MLIR",       "tile/b.mlir~",      "tile/.b.mlir.swp", "tile/b.mlir.cu",
-      "tile/b.cu",   "tile/b.cuh",       "cuda/b.cuh",        "cuda/b.mlir",       "device/b.cu",      "tiles/b.mlir",
-      "Tile/b.mlir", ".git/tile/b.mlir", "inner/tile/b.mlir", "README.md",         "tile/README",      "tile/b.",
-      "tile/b mlir", "tile/mlir",        "cuda/#b.cu#",       "cuda/b.cu.orig"};
+      "tile/b.tile", "tile/.b.tile",     "tile/b.tile.tile",  "tile/inner/b.tile", "cuda/b.cu",        "device/b.cuh",
+      "b.tile",      "tile/.tile",       "tile/b.TILE",       "tile/b.tile~",      "tile/.b.tile.swp", "tile/b.tile.cu",
+      "tile/b.cu",   "tile/b.cuh",       "cuda/b.cuh",        "cuda/b.tile",       "device/b.cu",      "tiles/b.tile",
+      "Tile/b.tile", ".git/tile/b.tile", "inner/tile/b.tile", "README.md",         "tile/README",      "tile/b.",
+      "tile/b tile", "tile/tile",        "cuda/#b.cu#",       "cuda/b.cu.orig"};
   for (const std::string &name : names) {
     folder.write(name, "text");
     const bool isRead = filesRead() == 2;
@@ -160,8 +160,8 @@ TEST(TemplateFolderState, IsOfTheFilesThatTheCompilerReads) {
     EXPECT_EQ(*readTemplateFolder(folder.path()), before) << name;
   }
   EXPECT_EQ(templates, 6);
-  std::filesystem::create_directory(folder.file("tile/folder.mlir"));
-  std::filesystem::create_symlink("nowhere", folder.file("tile/link.mlir"));
+  std::filesystem::create_directory(folder.file("tile/folder.tile"));
+  std::filesystem::create_symlink("nowhere", folder.file("tile/link.tile"));
   EXPECT_EQ(filesRead(), 1u);
   EXPECT_EQ(*readTemplateFolder(folder.path()), before);
 }
@@ -169,16 +169,16 @@ TEST(TemplateFolderState, IsOfTheFilesThatTheCompilerReads) {
 TEST(TemplateFolderState, ShowsAnEditThatWasUndone) {
   const test::TemplateFolder folder;
   std::filesystem::create_directory(folder.file("tile"));
-  folder.write("tile/a.mlir", "one");
+  folder.write("tile/a.tile", "one");
   const TemplateFolderState before = *readTemplateFolder(folder.path());
   EXPECT_EQ(*readTemplateFolder(folder.path()), before);
-  folder.write("tile/a.mlir", "two");
-  folder.write("tile/a.mlir", "one");
+  folder.write("tile/a.tile", "two");
+  folder.write("tile/a.tile", "one");
   const TemplateFolderState undone = *readTemplateFolder(folder.path());
   EXPECT_EQ(undone.content, before.content);
   EXPECT_NE(undone.changes, before.changes);
-  std::filesystem::rename(folder.file("tile/a.mlir"), folder.file("tile/b.mlir"));
-  std::filesystem::rename(folder.file("tile/b.mlir"), folder.file("tile/a.mlir"));
+  std::filesystem::rename(folder.file("tile/a.tile"), folder.file("tile/b.tile"));
+  std::filesystem::rename(folder.file("tile/b.tile"), folder.file("tile/a.tile"));
   const TemplateFolderState renamed = *readTemplateFolder(folder.path());
   EXPECT_EQ(renamed.content, before.content);
   EXPECT_NE(renamed.changes, undone.changes);

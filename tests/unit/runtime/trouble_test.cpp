@@ -171,7 +171,7 @@ TEST_F(Trouble, AForcedVariantPassesOverTheStoredChoice) {
 
 TEST_F(Trouble, AChoiceOfOneTemplateFolderDoesNotServeAnother) {
   store();
-  folder.write("x.mlir", "//! template x\n");
+  folder.write("x.tile", "kernel x\n");
   options.templateDir = folder.path();
   EXPECT_EQ(planStatus(*open()).code(), ErrorCode::kCacheMiss);
 }
