@@ -88,8 +88,7 @@ TEST(CompileGpu, EqualRequestsGiveEqualBytesAndDigestsFollowWhatMatters) {
 
 // A small template of the second kind, with everything such a template declares.
 const std::string kCopy = "// Copies rows, for a test.\n"
-                          "//! template row_copy\n"
-                          "//! operator window\n"
+                          "//! kernel row_copy serves window\n"
                           "//! targets gpu\n"
                           "//! fixed dtype, qk_dim, v_dim, group, packed, page_size, many_queries\n"
                           "//! choice warps = 1 | 2\n"

@@ -7,11 +7,10 @@ using namespace nsa;
 
 namespace {
 
-Result<std::vector<TemplateCandidate>> enumerate(const std::string &lines,
-                                                 const std::map<std::string, std::string> &pinned = {},
-                                                 ResourceLimits limits = {}, TemplateKind kind = TemplateKind::kTile) {
+Result<std::vector<TemplateCandidate>>
+enumerate(const std::string &lines, const std::map<std::string, std::string> &pinned = {}, ResourceLimits limits = {}) {
   Result<TemplateHeader> header =
-      TemplateHeader::parse("//! template t\n//! operator window\n//! grid 1, 1, 1\n" + lines, "t", kind);
+      readCudaHeader("//! kernel t serves window\n//! grid 1, 1, 1\n//! param i32 n\n" + lines, "t");
   if (!header)
     return header.status();
   Values given;
@@ -35,7 +34,7 @@ TEST(Candidates, AreTheProductCutByRequireOrderedByCost) {
   Result<std::vector<TemplateCandidate>> candidates = enumerate("//! threads 32\n"
                                                                 "//! choice a = 1 | 2 | 3\n"
                                                                 "//! choice b = 10 | 20\n"
-                                                                "//! let sum = a * 10 + b\n"
+                                                                "//! const sum = a * 10 + b\n"
                                                                 "//! require sum != 30\n"
                                                                 "//! cost 100 - sum\n");
   ASSERT_TRUE(candidates) << candidates.status().toString();
@@ -61,22 +60,22 @@ TEST(Candidates, WithoutChoicesThereIsOne) {
 
 // The enumerated problem is one of `window`; `dense` stands for any other operator of the template.
 TEST(Candidates, AValueOfAnotherOperatorIsZero) {
-  const std::string header = "//! template t\n//! operator window, dense\n//! grid 1, 1, 1\n//! threads 1\n";
+  const std::string header = "//! kernel t serves window, dense\n//! grid 1, 1, 1\n//! threads 1\n//! param i32 n\n";
   auto run = [&](const std::string &fixed, const char *op) {
-    Result<TemplateHeader> parsed =
-        TemplateHeader::parse(header + fixed + "//! let wide = span + 7\n", "t", TemplateKind::kTile);
+    Result<TemplateHeader> parsed = readCudaHeader(header + fixed + "//! const wide = span + 7\n", "t");
     EXPECT_TRUE(parsed) << parsed.status().toString();
     Values given;
     given.set("op", std::string(op));
     return enumerateCandidates(*parsed, given, {}, {});
   };
-  auto candidates = run("//! fixed dense: span\n", "window");
+  auto candidates = run("//! fixed span when op == dense\n", "window");
   ASSERT_TRUE(candidates) << candidates.status().toString();
   int64_t wide = 0;
   EXPECT_TRUE(candidates->front().values.lookup("wide", wide));
   EXPECT_EQ(wide, 7);
 
-  for (const char *fixed : {"//! fixed dense: span\n", "//! fixed dense, window: span\n", "//! fixed span\n"}) {
+  for (const char *fixed :
+       {"//! fixed span when op == dense\n", "//! fixed span when op == dense || op == window\n", "//! fixed span\n"}) {
     auto missing = run(fixed, "dense");
     ASSERT_FALSE(missing) << fixed;
     EXPECT_EQ(missing.status().error().field, "span");
@@ -90,7 +89,7 @@ TEST(Candidates, OperatorsAndDtypesCompareByName) {
 
 TEST(Candidates, AnEarlierRequireGuardsALaterLet) {
   Result<std::vector<TemplateCandidate>> candidates =
-      enumerate("//! threads 1\n//! choice a = 0 | 2\n//! require a != 0\n//! let inverse = 100 / a\n");
+      enumerate("//! threads 1\n//! choice a = 0 | 2\n//! require a != 0\n//! const inverse = 100 / a\n");
   EXPECT_EQ(configs(candidates), std::vector<std::string>{"a=2"});
 }
 
@@ -132,11 +131,11 @@ TEST(Candidates, TheTargetLimitsThreadsAndSharedMemory) {
   ASSERT_FALSE(tooMany);
   EXPECT_NE(tooMany.status().error().rule.find("must be 1 to 1024"), std::string::npos);
 
-  const std::string cuda = "//! param i32 n\n//! choice s = 1 | 2\n//! threads 32\n//! shared s * 60000\n";
-  Result<std::vector<TemplateCandidate>> shared = enumerate(cuda, {}, limits, TemplateKind::kHandScheduled);
+  const std::string cuda = "//! choice s = 1 | 2\n//! threads 32\n//! shared s * 60000\n";
+  Result<std::vector<TemplateCandidate>> shared = enumerate(cuda, {}, limits);
   EXPECT_EQ(configs(shared), std::vector<std::string>{"s=1"});
   EXPECT_EQ(shared->front().sharedBytes, 60000);
-  Result<std::vector<TemplateCandidate>> tooMuch = enumerate(cuda, {{"s", "2"}}, limits, TemplateKind::kHandScheduled);
+  Result<std::vector<TemplateCandidate>> tooMuch = enumerate(cuda, {{"s", "2"}}, limits);
   ASSERT_FALSE(tooMuch);
   EXPECT_EQ(tooMuch.status().code(), ErrorCode::kUnsupported);
   EXPECT_NE(tooMuch.status().error().rule.find("120000"), std::string::npos) << tooMuch.status().toString();
@@ -145,7 +144,7 @@ TEST(Candidates, TheTargetLimitsThreadsAndSharedMemory) {
 
 TEST(Candidates, ArithmeticFaultsNameTheLine) {
   Result<std::vector<TemplateCandidate>> overflow =
-      enumerate("//! threads 1\n//! let big = 9223372036854775807\n//! require big + big > 0\n");
+      enumerate("//! threads 1\n//! const big = 9223372036854775807\n//! require big + big > 0\n");
   ASSERT_FALSE(overflow);
   EXPECT_EQ(overflow.status().error().value, "t:6");
   EXPECT_NE(overflow.status().error().rule.find("overflows"), std::string::npos);

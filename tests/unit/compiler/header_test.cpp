@@ -1,5 +1,7 @@
-// The `//!` grammar: what is read, and for every rule the error that names file, line and rule.
-#include "compiler/render/TemplateHeader.h"
+// The declarations of a template, in both ways to write them: what is read, and for every rule the error that names
+// file, line and rule.
+#include "compiler/language/Parser.h"
+#include "compiler/render/TileHeader.h"
 
 #include <gtest/gtest.h>
 
@@ -8,101 +10,139 @@ using namespace nsa;
 namespace {
 
 Result<TemplateHeader> parseTile(const std::string &text) {
-  return TemplateHeader::parse(text, "tile/t.mlir", TemplateKind::kTile);
+  const language::SourceFile file("tile/t.tile", text);
+  language::Diagnostics diagnostics;
+  const auto tree = language::parse(file, diagnostics);
+  return diagnostics.hasErrors() ? templateError(diagnostics) : readTileHeader(*tree);
 }
-Result<TemplateHeader> parseCuda(const std::string &text) {
-  return TemplateHeader::parse(text, "cuda/t.cu", TemplateKind::kHandScheduled);
-}
+Result<TemplateHeader> parseCuda(const std::string &text) { return readCudaHeader(text, "cuda/t.cu"); }
 
-const std::string kMinimal = "//! template t\n//! operator window\n//! grid 1, 1, 1\n//! threads 32\n";
+const std::string kMinimal = "//! kernel t serves window\n//! grid 1, 1, 1\n//! threads 32\n//! param i32 n\n";
+const std::string kMinimalTile = "kernel t serves window\n\ngrid 1, 1, 1\nthreads 32\n";
 
-TEST(TemplateHeader, ReadsEveryLineOfATileProgram) {
-  Result<TemplateHeader> header = parseTile("// A comment.\n"
-                                            "\n"
-                                            "//! template attention\n"
-                                            "//! operator dense, window\n"
-                                            "//! targets cpu, sm_90a\n"
-                                            "//! fixed   qk_dim, group\n"
-                                            "//! fixed   packed\n"
-                                            "//! fixed   window: span\n"
-                                            "//! let     pad = roundup(qk_dim, dot_step)\n"
-                                            "//! choice  tile = 16 | 32 | 64\n"
-                                            "//! require tile * pad * dtype_bytes <= shared_limit\n"
-                                            "//! cost    op == window ? 100 / tile : 1\n"
-                                            "//! grid    ceildiv(max_seqlen_q * group, tile), kv_heads, batch\n"
-                                            "//! threads min(tile, 32) * 2\n"
-                                            "func.func @attention() { return }\n");
+void expectTheLines(const Result<TemplateHeader> &header) {
   ASSERT_TRUE(header) << header.status().toString();
   EXPECT_EQ(header->name, "attention");
   EXPECT_EQ(header->operators, (std::vector{Operator::kDense, Operator::kWindow}));
-  EXPECT_EQ(header->targets, (std::vector<std::string>{"cpu", "sm_90a"}));
-  EXPECT_EQ(header->fixed, (std::vector<TemplateHeader::Fixed>{
-                               {"qk_dim", {}}, {"group", {}}, {"packed", {}}, {"span", {Operator::kWindow}}}));
-  EXPECT_TRUE(header->fixed[0].isOf(Operator::kDense));
-  EXPECT_TRUE(header->fixed[3].isOf(Operator::kWindow));
-  EXPECT_FALSE(header->fixed[3].isOf(Operator::kDense));
-  ASSERT_EQ(header->choices.size(), 1u);
+  EXPECT_EQ(header->targets, (std::vector<std::string>{"gpu", "sm_90a"}));
+  std::vector<std::string> fixed;
+  for (const TemplateHeader::Fixed &value : header->fixed)
+    fixed.push_back(value.name);
+  EXPECT_EQ(fixed, (std::vector<std::string>{"qk_dim", "group", "packed", "span"}));
+  Values values;
+  for (const char *op : {"window", "dense"}) {
+    values.set("op", std::string(op));
+    EXPECT_TRUE(*header->fixed[0].isNeeded(values));
+    EXPECT_EQ(*header->fixed[3].isNeeded(values), op == std::string("window"));
+  }
+  ASSERT_EQ(header->choices.size(), 2u);
   EXPECT_EQ(header->choices[0].values, (std::vector<int64_t>{16, 32, 64}));
-  ASSERT_EQ(header->steps.size(), 2u);
+  EXPECT_EQ(header->choices[1].name, "warps");
+  ASSERT_EQ(header->steps.size(), 3u);
   EXPECT_EQ(header->steps[0].name, "pad");
-  EXPECT_TRUE(header->steps[1].isRequire);
-  EXPECT_EQ(header->steps[1].place.line, 11);
+  EXPECT_EQ(header->steps[1].name, "twice");
+  EXPECT_TRUE(header->steps[2].isRequire);
+  EXPECT_EQ(header->steps[2].place.line, 9);
+  EXPECT_EQ(header->cost.expression.text(), "op == window ? 100 / tile : 1");
   EXPECT_EQ(header->grid[0].expression.text(), "ceildiv(max_seqlen_q * group, tile)");
   EXPECT_EQ(header->grid[2].expression.text(), "batch");
   EXPECT_TRUE(header->serves(Operator::kDense));
 }
 
+TEST(TileHeader, HasEveryDeclaration) {
+  expectTheLines(parseTile("// A comment.\n"
+                           "kernel  attention serves dense, window\n"
+                           "targets gpu, sm_90a\n"
+                           "fixed   qk_dim, group\n"
+                           "fixed   packed\n"
+                           "fixed   span when op == window\n"
+                           "const   pad = roundup(qk_dim, dot_step), twice = 2 * pad\n"
+                           "choice  tile = 16 | 32 | 64, warps = 1 | 2\n"
+                           "require tile * pad * dtype_bytes <= shared_limit\n"
+                           "cost    op == window ? 100 / tile :\n"
+                           "        1\n"
+                           "grid    row = ceildiv(max_seqlen_q * group, tile), head = kv_heads, batch = batch\n"
+                           "threads min(tile, 32) * 2\n"
+                           "axis    x = tile\n"
+                           "tensor  q[time; x: qk_dim]\n"));
+}
+
+TEST(TileHeader, ADimensionOfSeveralPartsIsTheirProduct) {
+  Result<TemplateHeader> header = parseTile("kernel t serves window\nchoice parts = 2\nthreads 32\n"
+                                            "grid (query = max_seqlen_q, part = parts + 1), 1, (one = batch)\n");
+  ASSERT_TRUE(header) << header.status().toString();
+  EXPECT_EQ(header->grid[0].expression.text(), "max_seqlen_q * (parts + 1)");
+  EXPECT_EQ(header->grid[1].expression.text(), "1");
+  EXPECT_EQ(header->grid[2].expression.text(), "batch");
+}
+
+TEST(CudaHeader, HasEveryLine) {
+  expectTheLines(parseCuda("// A comment.\n"
+                           "//! kernel  attention serves dense, window\n"
+                           "//! targets gpu, sm_90a\n"
+                           "//! fixed   qk_dim, group\n"
+                           "//! fixed   packed\n"
+                           "//! fixed   span when op == window\n"
+                           "//! const   pad = roundup(qk_dim, dot_step), twice = 2 * pad\n"
+                           "//! choice  tile = 16 | 32 | 64, warps = 1 | 2\n"
+                           "//! require tile * pad * dtype_bytes <= shared_limit\n"
+                           "//! cost    op == window ? 100 / tile : 1\n"
+                           "//! grid    ceildiv(max_seqlen_q * group, tile), kv_heads, batch\n"
+                           "//! threads min(tile, 32) * 2\n"
+                           "//! param   i32 window\n"
+                           "code\n"));
+}
+
 const std::string *findIncluded(std::string_view path) {
-  static const std::string kShared = "// Shared.\n//! let twice = 2 * group\n//! choice tile = 16 | 32\n";
-  static const std::string kCode = "//! let twice = 2\nint code;\n", kNested = "//! include header/shared.inc\n";
+  static const std::string kShared = "// Shared.\n//! const twice = 2 * group\n//! choice tile = 16 | 32\n";
+  static const std::string kCode = "//! const twice = 2\nint code;\n", kNested = "//! include header/shared.inc\n";
   return path == "header/shared.inc"   ? &kShared
          : path == "header/code.inc"   ? &kCode
          : path == "header/nested.inc" ? &kNested
                                        : nullptr;
 }
 
-TEST(TemplateHeader, IncludesTheLinesOfASharedHeader) {
+TEST(CudaHeader, IncludesTheLinesOfASharedHeader) {
   const std::string text = kMinimal + "//! fixed group\n//! include header/shared.inc\n//! require twice > tile\n";
-  Result<TemplateHeader> header = TemplateHeader::parse(text, "tile/t.mlir", TemplateKind::kTile, findIncluded);
+  Result<TemplateHeader> header = readCudaHeader(text, "cuda/t.cu", findIncluded);
   ASSERT_TRUE(header) << header.status().toString();
   EXPECT_EQ(header->includes, std::vector<std::string>{"header/shared.inc"});
   ASSERT_EQ(header->steps.size(), 2u);
   EXPECT_EQ(header->steps[0].place.file, "header/shared.inc");
   EXPECT_EQ(header->steps[0].place.line, 2);
-  EXPECT_EQ(header->steps[1].place.file, "tile/t.mlir");
+  EXPECT_EQ(header->steps[1].place.file, "cuda/t.cu");
   EXPECT_EQ(header->steps[1].place.line, 7);
 }
 
-TEST(TemplateHeader, AnIncludeThatBreaksARuleNamesItsPlace) {
+TEST(CudaHeader, AnIncludeThatBreaksARuleNamesItsPlace) {
   const struct {
     const char *lines, *place, *rule;
-  } cases[] = {{"//! include header/none.inc\n", "tile/t.mlir:5", "there is no header 'header/none.inc'"},
-               {"//! include shared.inc\n", "tile/t.mlir:5", "there is no header 'shared.inc'"},
+  } cases[] = {{"//! include header/none.inc\n", "cuda/t.cu:5", "there is no header 'header/none.inc'"},
+               {"//! include shared.inc\n", "cuda/t.cu:5", "there is no header 'shared.inc'"},
                {"//! include header/shared.inc\n", "header/shared.inc:2", "'group' is known at launch only"},
                {"//! include header/code.inc\n", "header/code.inc:2", "holds header lines and comments only"},
                {"//! include header/nested.inc\n", "header/nested.inc:1", "may not include another one"},
-               {"//! fixed group\n//! include header/shared.inc\n//! include header/shared.inc\n", "tile/t.mlir:7",
+               {"//! fixed group\n//! include header/shared.inc\n//! include header/shared.inc\n", "cuda/t.cu:7",
                 "is included twice"}};
   for (const auto &[lines, place, rule] : cases) {
-    Result<TemplateHeader> header =
-        TemplateHeader::parse(kMinimal + lines, "tile/t.mlir", TemplateKind::kTile, findIncluded);
+    Result<TemplateHeader> header = readCudaHeader(kMinimal + lines, "cuda/t.cu", findIncluded);
     ASSERT_FALSE(header) << lines;
     EXPECT_EQ(header.status().error().value, place);
     EXPECT_NE(header.status().error().rule.find(rule), std::string::npos) << header.status().toString();
   }
 }
 
-TEST(TemplateHeader, NamesOfKernelConstantsAreTaken) {
+TEST(CudaHeader, NamesOfKernelConstantsAreTaken) {
   for (const char *name : {"sequence_fields", "sequence_q_begin", "status_bad_page", "facts", "arguments"}) {
-    Result<TemplateHeader> header = parseTile(kMinimal + "//! let " + name + " = 1\n");
+    Result<TemplateHeader> header = parseCuda(kMinimal + "//! const " + name + " = 1\n");
     ASSERT_FALSE(header) << name;
-    EXPECT_EQ(header.status().error().value, "tile/t.mlir:5");
+    EXPECT_EQ(header.status().error().value, "cuda/t.cu:5");
   }
-  Result<TemplateHeader> header = parseTile(kMinimal + "//! let next = sequence_fields + sequence_q_begin\n");
+  Result<TemplateHeader> header = parseCuda(kMinimal + "//! const next = sequence_fields + sequence_q_begin\n");
   EXPECT_TRUE(header) << header.status().toString();
 }
 
-TEST(TemplateHeader, ReadsTheLinesOfHandScheduledCuda) {
+TEST(CudaHeader, ReadsTheLinesOfHandScheduledCuda) {
   Result<TemplateHeader> header = parseCuda(kMinimal + "//! fixed v_dim\n"
                                                        "//! param view q dtype 3\n"
                                                        "//! param view lse fp32 3\n"
@@ -110,10 +150,10 @@ TEST(TemplateHeader, ReadsTheLinesOfHandScheduledCuda) {
                                                        "//! param f32 scale_log2\n"
                                                        "//! shared 64 * v_dim\n");
   ASSERT_TRUE(header) << header.status().toString();
-  ASSERT_EQ(header->params.size(), 4u);
-  EXPECT_EQ(header->params[0].dtype, "dtype");
-  EXPECT_EQ(header->params[0].rank, 3);
-  EXPECT_EQ(header->params[3].kind, ManifestParam::Kind::kF32);
+  ASSERT_EQ(header->params.size(), 5u);
+  EXPECT_EQ(header->params[1].dtype, "dtype");
+  EXPECT_EQ(header->params[1].rank, 3);
+  EXPECT_EQ(header->params[4].kind, ManifestParam::Kind::kF32);
   EXPECT_EQ(header->targets, std::vector<std::string>{"gpu"}) << "CUDA without a targets line means every GPU";
 }
 
@@ -139,84 +179,124 @@ struct Fault {
   const char *rule; // part of the error
 };
 
-class HeaderFault : public testing::TestWithParam<Fault> {};
-
-TEST_P(HeaderFault, NamesFileLineAndRule) {
-  Result<TemplateHeader> header = parseTile(kMinimal + GetParam().line + "\ncode\n");
+void expectFault(const Result<TemplateHeader> &header, const char *place, const Fault &fault) {
   ASSERT_FALSE(header);
   const ErrorInfo error = header.status().error();
   EXPECT_EQ(error.code, ErrorCode::kCompileFailed);
   EXPECT_EQ(error.field, "template");
-  EXPECT_EQ(error.value, "tile/t.mlir:5");
-  EXPECT_NE(error.rule.find(GetParam().rule), std::string::npos) << error.rule;
+  EXPECT_EQ(error.value.substr(0, error.value.find(':', error.value.find(':') + 1)), place);
+  EXPECT_NE(error.rule.find(fault.rule), std::string::npos) << error.rule;
+}
+
+// What both ways to write a header hold to.
+class HeaderFault : public testing::TestWithParam<Fault> {};
+
+TEST_P(HeaderFault, NamesFileLineAndRule) {
+  expectFault(parseCuda(kMinimal + "//! " + GetParam().line + "\ncode\n"), "cuda/t.cu:5", GetParam());
+  expectFault(parseTile(kMinimalTile + GetParam().line + "\n"), "tile/t.tile:5", GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Grammar, HeaderFault,
+    Rules, HeaderFault,
+    testing::Values(Fault{"RepeatedGrid", "grid 1, 1, 1", "'grid' stands twice"},
+                    Fault{"ConstMeansItself", "const a = a + 1", "unknown name 'a'"},
+                    Fault{"ConstDriverValue", "const dot_step = 1", "is given by the target"},
+                    Fault{"FixedOperatorName", "fixed window", "is the name of an operator or dtype"},
+                    Fault{"FixedTwice", "fixed a, a", "'a' is declared twice"},
+                    Fault{"FixedOfUnknownOperator", "fixed a when op == windows", "unknown name 'windows'"},
+                    Fault{"ChoiceTwice", "choice a = 2 | 2", "names '2' twice"},
+                    Fault{"RequireUnknownName", "require tille > 2", "unknown name 'tille'"},
+                    Fault{"RequireText", "require element == 2", "is text"},
+                    Fault{"RequireLaunchName", "require batch > 2", "known at launch only"}),
+    [](const auto &info) { return info.param.name; });
+
+class CudaHeaderFault : public testing::TestWithParam<Fault> {};
+
+TEST_P(CudaHeaderFault, NamesFileLineAndRule) {
+  expectFault(parseCuda(kMinimal + GetParam().line + "\ncode\n"), "cuda/t.cu:5", GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Grammar, CudaHeaderFault,
     testing::Values(Fault{"UnknownKey", "//! choise a = 1", "unknown key 'choise'"},
                     Fault{"EmptyLine", "//!", "unknown key ''"},
-                    Fault{"RepeatedKey", "//! template u", "'template' stands twice"},
-                    Fault{"RepeatedGrid", "//! grid 1, 1, 1", "'grid' stands twice"},
+                    Fault{"RepeatedKey", "//! kernel u serves dense", "'kernel' stands twice"},
                     Fault{"UnknownTargetsForm", "//! targets gpu cpu", "expected names separated by ','"},
-                    Fault{"ParamInTile", "//! param i32 window", "belongs to hand-scheduled templates"},
-                    Fault{"SharedInTile", "//! shared 12", "belongs to hand-scheduled templates"},
-                    Fault{"LetWithoutEquals", "//! let a", "expected 'name = ...'"},
-                    Fault{"LetBadName", "//! let 2a = 1", "expected a name before '='"},
-                    Fault{"LetMeansItself", "//! let a = a + 1", "unknown name 'a'"},
-                    Fault{"LetSyntax", "//! let a = 1 +", "found the end"},
-                    Fault{"LetDriverValue", "//! let dot_step = 1", "is given by the target"},
-                    Fault{"FixedOperatorName", "//! fixed window", "is the name of an operator or dtype"},
-                    Fault{"FixedTwice", "//! fixed a, a", "'a' is declared twice"},
+                    Fault{"ConstWithoutEquals", "//! const a", "expected 'name = ...'"},
+                    Fault{"ConstBadName", "//! const 2a = 1", "expected a name before '='"},
+                    Fault{"ConstSyntax", "//! const a = 1 +", "found the end"},
                     Fault{"FixedMissingName", "//! fixed a,", "found ''"},
-                    Fault{"FixedOfUnknownOperator", "//! fixed windows: a", "must be one of dense, window"},
-                    Fault{"FixedOfForeignOperator", "//! fixed dense: a", "operator 'dense' is not served"},
-                    Fault{"FixedOfOperatorTwice", "//! fixed window, window: a", "operator 'window' stands twice"},
-                    Fault{"FixedOfNoOperator", "//! fixed : a", "found ''"},
-                    Fault{"FixedOfOperatorMissingName", "//! fixed window:", "found ''"},
+                    Fault{"FixedWithoutNames", "//! fixed when op == window", "expected names separated by ','"},
                     Fault{"ChoiceEmpty", "//! choice a =", "integers separated by '|'"},
                     Fault{"ChoiceText", "//! choice a = x | 2", "found 'x'"},
-                    Fault{"ChoiceTwice", "//! choice a = 2 | 2", "names '2' twice"},
-                    Fault{"RequireUnknownName", "//! require tille > 2", "unknown name 'tille'"},
-                    Fault{"RequireText", "//! require element == 2", "is text"},
-                    Fault{"RequireLaunchName", "//! require batch > 2", "known at launch only"},
                     Fault{"RequireBigNumber", "//! require 99999999999999999999 > 1", "64 bits"},
                     Fault{"CostFloat", "//! cost 1.5", "decimal integers"}),
     [](const auto &info) { return info.param.name; });
 
-TEST(TemplateHeader, UnknownOperatorNamesTheKnownOnes) {
-  Result<TemplateHeader> header = parseTile("//! template t\n//! operator windows\n");
+class TileHeaderFault : public testing::TestWithParam<Fault> {};
+
+TEST_P(TileHeaderFault, NamesFileLineAndRule) {
+  expectFault(parseTile(kMinimalTile + GetParam().line + "\n"), "tile/t.tile:5", GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Grammar, TileHeaderFault,
+    testing::Values(Fault{"RepeatedThreads", "threads 64", "'threads' stands twice"},
+                    Fault{"Reference", "reference other", "'reference' stands in a kernel that serves an operator"},
+                    Fault{"RequireOfATile", "require sum(1) over x", "expected an operator or the end"},
+                    Fault{"UnknownItem", "choise a = 1", "choise"}),
+    [](const auto &info) { return info.param.name; });
+
+TEST(TileHeader, MissingDeclarationsAreNamed) {
+  const struct {
+    const char *text, *rule;
+  } cases[] = {{"kernel t\ngrid 1, 1, 1\nthreads 32\n", "kernel 't' serves no operator"},
+               {"kernel t serves windows\n", "must be one of dense, window"},
+               {"kernel t serves window, window\n", "operator 'window' stands twice"},
+               {"kernel t serves window\nthreads 32\n", "the kernel declares no grid"},
+               {"kernel t serves window\ngrid 1, 1, 1\n", "the kernel declares no threads"},
+               {"kernel t serves window\ngrid 1, 1\n", "a grid has three dimensions, found 2"}};
+  for (const auto &[text, rule] : cases) {
+    Result<TemplateHeader> header = parseTile(text);
+    ASSERT_FALSE(header) << text;
+    EXPECT_NE(header.status().error().rule.find(rule), std::string::npos) << header.status().toString();
+  }
+}
+
+TEST(CudaHeader, UnknownOperatorNamesTheKnownOnes) {
+  Result<TemplateHeader> header = parseCuda("//! kernel t serves windows\n");
   ASSERT_FALSE(header);
-  EXPECT_EQ(header.status().error().value, "tile/t.mlir:2");
+  EXPECT_EQ(header.status().error().value, "cuda/t.cu:1");
   EXPECT_NE(header.status().error().rule.find("dense, window"), std::string::npos);
 }
 
-TEST(TemplateHeader, GridNeedsThreeAxes) {
-  Result<TemplateHeader> header = parseTile("//! template t\n//! operator window\n//! grid max(1, 2), 1\n");
+TEST(CudaHeader, GridNeedsThreeAxes) {
+  Result<TemplateHeader> header = parseCuda("//! kernel t serves window\n//! grid max(1, 2), 1\n");
   ASSERT_FALSE(header);
   EXPECT_NE(header.status().error().rule.find("three expressions"), std::string::npos);
   EXPECT_NE(header.status().error().rule.find("found 2"), std::string::npos);
 }
 
-TEST(TemplateHeader, HeaderLinesMayNotFollowCode) {
-  Result<TemplateHeader> header = parseTile(kMinimal + "func.func @t()\n//! choice a = 1 | 2\n");
+TEST(CudaHeader, HeaderLinesMayNotFollowCode) {
+  Result<TemplateHeader> header = parseCuda(kMinimal + "code\n//! choice a = 1 | 2\n");
   ASSERT_FALSE(header);
-  EXPECT_EQ(header.status().error().value, "tile/t.mlir:6");
+  EXPECT_EQ(header.status().error().value, "cuda/t.cu:6");
   EXPECT_NE(header.status().error().rule.find("may not follow code"), std::string::npos);
 }
 
-TEST(TemplateHeader, MissingLinesAreNamed) {
-  for (const char *missing : {"template", "operator", "grid", "threads"}) {
+TEST(CudaHeader, MissingLinesAreNamed) {
+  for (const char *missing : {"kernel", "grid", "threads"}) {
     std::string text = kMinimal;
     size_t begin = text.find(std::string("//! ") + missing);
     text.erase(begin, text.find('\n', begin) - begin + 1);
-    Result<TemplateHeader> header = parseTile(text);
+    Result<TemplateHeader> header = parseCuda(text);
     ASSERT_FALSE(header) << missing;
     EXPECT_NE(header.status().error().rule.find(std::string("'//! ") + missing + "'"), std::string::npos)
         << header.status().toString();
   }
 }
 
-TEST(TemplateHeader, HandScheduledFaults) {
+TEST(CudaHeader, HandScheduledFaults) {
   const Fault faults[] = {{"", "//! param view q dtype", "1 to 5"},
                           {"", "//! param view q dtype 9", "1 to 5"},
                           {"", "//! param view q float 3", "a view's type"},
@@ -235,7 +315,8 @@ TEST(TemplateHeader, HandScheduledFaults) {
                           {"", "//! targets cpu", "cannot target the cpu"},
                           {"", "", "declares its arguments"}};
   for (const Fault &fault : faults) {
-    Result<TemplateHeader> header = parseCuda(kMinimal + fault.line + "\n");
+    Result<TemplateHeader> header =
+        parseCuda("//! kernel t serves window\n//! grid 1, 1, 1\n//! threads 32\n" + std::string(fault.line) + "\n");
     ASSERT_FALSE(header) << fault.line;
     EXPECT_NE(header.status().error().rule.find(fault.rule), std::string::npos) << header.status().toString();
   }

@@ -43,9 +43,7 @@ TEST(Target, ValuesFollowTheContract) {
     return *(*Target::find(target))->values(Operator::kWindow, dtype, 16).find(name);
   };
   EXPECT_EQ(value("sm_80", DType::kBf16, "element"), "bf16");
-  EXPECT_EQ(value("sm_80", DType::kF16, "mma_element"), "f16");
   EXPECT_EQ(value("cpu", DType::kF16, "element"), "f16");
-  EXPECT_EQ(value("cpu", DType::kF16, "mma_element"), "f32");
   EXPECT_EQ(value("sm_80", DType::kBf16, "dot_step"), "16");
   EXPECT_EQ(value("sm_80", DType::kF32, "dot_step"), "8");
   EXPECT_EQ(value("cpu", DType::kBf16, "dot_step"), "1");

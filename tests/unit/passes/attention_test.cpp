@@ -1,14 +1,14 @@
-// The attention template through the renderer and the passes, for every kind of problem that it serves and every
+// The attention template through its lowering and the passes, for every kind of problem that it serves and every
 // target.
 #include "compiler/dialect/Diagnostics.h"
 #include "compiler/dialect/Tile.h"
 #include "compiler/dialect/TileProgram.h"
 #include "compiler/driver/Target.h"
-#include "compiler/driver/TemplateFiles.h"
+#include "compiler/driver/TileFiles.h"
+#include "compiler/language/lowering/Lower.h"
 #include "compiler/passes/Passes.h"
 #include "compiler/render/Candidates.h"
-#include "compiler/render/Renderer.h"
-#include "compiler/render/TemplateHeader.h"
+#include "compiler/render/TileHeader.h"
 #include "tests/harness/seed.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,6 +19,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -27,7 +28,6 @@ using namespace nsa;
 
 namespace {
 
-constexpr const char *kFile = "tile/attention.mlir";
 constexpr int kLanes = 16;
 
 struct Case {
@@ -46,10 +46,19 @@ std::ostream &operator<<(std::ostream &stream, const Case &c) {
 
 const Target &targetOf(const Case &c) { return **Target::find(c.target); }
 
+const TileFiles &tiles() {
+  static const Result<TileFiles> files = TileFiles::read(TemplateFiles::embedded());
+  return *files;
+}
+
+const language::SyntaxTree &attention() {
+  return *std::ranges::find(tiles().programs(), "tile/attention.tile", [](const TileFiles::Program &program) {
+            return program.file->path;
+          })->tree;
+}
+
 std::vector<TemplateCandidate> candidatesOf(const Case &c) {
-  const std::string &text = TemplateFiles::embedded().find(kFile)->text;
-  Result<TemplateHeader> header =
-      TemplateHeader::parse(text, kFile, TemplateKind::kTile, TemplateFiles::embedded().finder());
+  Result<TemplateHeader> header = readTileHeader(attention());
   if (!header) {
     ADD_FAILURE() << header.status().toString();
     return {};
@@ -84,21 +93,16 @@ protected:
 
   // The program after the target's pipeline; null after a test failure.
   mlir::OwningOpRef<mlir::ModuleOp> schedule(const Case &c, const TemplateCandidate &candidate) {
-    const TemplateFiles &files = TemplateFiles::embedded();
-    Result<RenderedTemplate> text = renderTemplate(files.find(kFile)->text, kFile, candidate.values, files.finder());
-    if (!text) {
-      ADD_FAILURE() << text.status().toString();
-      return {};
-    }
-    std::string diagnostics;
-    auto module = tile::parseTileProgram(text->text, kFile, context, diagnostics);
+    language::Diagnostics diagnostics;
+    auto module = language::lowerTileProgram(
+        attention(), [](std::string_view name) { return tiles().library(name); }, candidate.values.all(), context,
+        diagnostics);
     if (!module) {
-      ADD_FAILURE() << c << " " << candidate.configText << "\n" << diagnostics;
+      ADD_FAILURE() << c << " " << candidate.configText << "\n" << diagnostics.toString();
       return {};
     }
     tile::DiagnosticText errors(context);
     mlir::PassManager manager(&context);
-    manager.nest<mlir::func::FuncOp>().addPass(tile::createFoldConfig());
     if (targetOf(c).isGpu)
       tile::buildGpuPipeline(manager, targetOf(c).sharedBytesPerBlock);
     else

@@ -313,13 +313,11 @@ TEST_F(PlannerTest, AWrongCandidateIsRejectedAndRecorded) {
 TEST_F(PlannerTest, PlantedTemplatesDoNotDeceiveTheTuner) {
   options.templateDir = copyTemplates();
   std::string plodding = planted("plodding", "0");
-  replaceOnce(plodding, "arith.select %windowed, %oldest_real_key, %zero", "arith.select %windowed, %zero, %zero");
+  replaceOnce(plodding, "first_key = max(low(oldest), 0)", "first_key = 0");
   write("plodding", plodding);
   std::string hasty = planted("hasty", "1");
-  replaceOnce(hasty, "    %m_all, %l_all, %o_all = scf.for %key = %first_key to %past_walk step",
-              "    %first_tile_end = arith.addi %first_key, %key_tile : i32\n"
-              "    %early_end = arith.minsi %first_tile_end, %past_walk : i32\n"
-              "    %m_all, %l_all, %o_all = scf.for %key = %first_key to %early_end step");
+  replaceOnce(hasty, "for at in first_key .. past_key by",
+              "for at in first_key .. min(first_key + key_tile, past_key) by");
   write("hasty", hasty);
   spec.window = 64;
   maxima = {1, 1024, 1024, 1024}; // the plodding one looks at eight times the keys
