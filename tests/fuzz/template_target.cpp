@@ -2,9 +2,10 @@
 // end of the input, which a template's code ends with.
 #include "tests/fuzz/fuzz_target.h"
 
+#include "compiler/language/Parser.h"
 #include "compiler/render/Candidates.h"
 #include "compiler/render/Renderer.h"
-#include "compiler/render/TemplateHeader.h"
+#include "compiler/render/TileHeader.h"
 
 #include <algorithm>
 #include <set>
@@ -22,11 +23,8 @@ void checkHeader(const TemplateHeader &header) {
   const auto declare = [&](const std::string &name) {
     expect(!name.empty() && names.insert(name).second, "every name means one thing");
   };
-  for (const TemplateHeader::Fixed &fixed : header.fixed) {
+  for (const TemplateHeader::Fixed &fixed : header.fixed)
     declare(fixed.name);
-    for (const Operator op : fixed.operators)
-      expect(header.serves(op), "values are of operators that are served");
-  }
   for (const TemplateHeader::Choice &choice : header.choices) {
     declare(choice.name);
     expect(!choice.values.empty() &&
@@ -80,11 +78,19 @@ void checkCandidates(const TemplateHeader &header, std::string_view input) {
   (void)renderTemplate(input, header.file, candidates->front().values);
 }
 
+Result<TemplateHeader> readTile(std::string_view input) {
+  const language::SourceFile file("fuzz.tile", std::string(input));
+  language::Diagnostics diagnostics;
+  const auto tree = language::parse(file, diagnostics);
+  if (diagnostics.hasErrors())
+    return templateError(diagnostics);
+  return tree->kernel ? readTileHeader(*tree) : templateError({"fuzz.tile", 1}, "a library");
+}
+
 void runTemplate(std::string_view input) {
-  for (const TemplateKind kind : {TemplateKind::kTile, TemplateKind::kHandScheduled}) {
-    const Result<TemplateHeader> header = TemplateHeader::parse(input, "fuzz.mlir", kind);
+  for (const Result<TemplateHeader> &header : {readTile(input), readCudaHeader(input, "fuzz.cu")}) {
     if (!header) {
-      expect(header.status().error().value.starts_with("fuzz.mlir:"), "what is refused names file and line");
+      expect(header.status().error().value.starts_with("fuzz."), "what is refused names file and line");
       continue;
     }
     checkHeader(*header);

@@ -11,7 +11,7 @@ using namespace nsa::test;
 
 namespace {
 
-const std::string kTile = "tile/attention.mlir";
+const std::string kTile = "tile/attention.tile";
 
 class BrokenTemplates : public testing::Test {
 protected:
@@ -40,19 +40,19 @@ TEST_F(BrokenTemplates, WithoutItsTemplateTheOperatorFails) {
 }
 
 TEST_F(BrokenTemplates, HeaderFaultsNameTheLine) {
-  folder.replace(kTile, "//! template attention", "//! templete attention");
+  folder.replace(kTile, "\nrequire dtype_bytes", "\nrequire dtype_byte");
   Status status = error();
   EXPECT_EQ(status.code(), ErrorCode::kCompileFailed);
-  EXPECT_EQ(status.error().value.substr(0, 20), "tile/attention.mlir:");
-  EXPECT_NE(status.error().rule.find("unknown key 'templete'"), std::string::npos);
+  EXPECT_EQ(status.error().value.substr(0, 20), "tile/attention.tile:");
+  EXPECT_NE(status.error().rule.find("unknown name 'dtype_byte'"), std::string::npos);
 }
 
 TEST_F(BrokenTemplates, UnknownTargetsAndTakenNamesAreFaults) {
   std::string text = folder.read(kTile);
-  folder.write("tile/copy.mlir", text);
-  EXPECT_NE(error().error().rule.find("the name attention is taken by tile/attention.mlir"), std::string::npos);
-  folder.remove("tile/copy.mlir");
-  folder.replace(kTile, "//! template attention", "//! template attention\n//! targets sm_70");
+  folder.write("tile/copy.tile", text);
+  EXPECT_NE(error().error().rule.find("the name attention is taken by tile/attention.tile"), std::string::npos);
+  folder.remove("tile/copy.tile");
+  folder.replace(kTile, "\nfixed   dtype", "\ntargets sm_70\nfixed   dtype");
   EXPECT_NE(error().error().rule.find("unknown target 'sm_70'"), std::string::npos);
 }
 
@@ -70,44 +70,91 @@ TEST_F(BrokenTemplates, AConditionOfAnArgumentNamesItsLine) {
 }
 
 TEST_F(BrokenTemplates, UnknownHolesNameTheHole) {
-  folder.replace(kTile, "${group}", "${gruop}");
-  Status status = error();
+  folder.replace("cuda/simt/row_attention.cu", "${facts}", "${fact}");
+  call.target = "sm_80";
+  call.templateName = "row_attention";
+  const Status status = error();
   EXPECT_EQ(status.code(), ErrorCode::kCompileFailed);
-  EXPECT_NE(status.error().rule.find("'${gruop}'"), std::string::npos);
+  EXPECT_TRUE(status.error().value.starts_with("cuda/simt/row_attention.cu:")) << status.toString();
+  EXPECT_NE(status.error().rule.find("'${fact}'"), std::string::npos) << status.toString();
 }
 
-TEST_F(BrokenTemplates, MlirFaultsNameTheTemplatesLine) {
-  std::string text = folder.read(kTile);
-  size_t body = text.find("func.func");
-  ASSERT_NE(body, std::string::npos);
-  folder.write(kTile, text.substr(0, body) + "func.func @attention(%q: !tile.view<${element}, 3>) {\n"
-                                             "  %zero = arith.constant 0 : i32\n"
-                                             "  %one = arith.addi %zero, %missing : i32\n"
-                                             "  return\n}\n");
-  auto lines = std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(body), '\n');
+// All mistakes of a text are told at once, each with its place.
+TEST_F(BrokenTemplates, WhatDoesNotParseNamesTheCharacters) {
+  folder.write(kTile, "kernel attention serves dense, window, cmp\nlet a = 1 +\n\nlet b = (2\n");
+  const Status status = error();
+  EXPECT_EQ(status.code(), ErrorCode::kCompileFailed) << status.toString();
+  EXPECT_TRUE(status.error().value.starts_with(kTile + ":")) << status.toString();
+  EXPECT_NE(status.error().rule.find("; " + kTile + ":"), std::string::npos) << status.toString();
+}
+
+TEST_F(BrokenTemplates, WhatHasNoTypeNamesTheCharacter) {
+  const std::string text = folder.read(kTile);
+  const size_t place = text.find("load q[place]");
+  ASSERT_NE(place, std::string::npos);
+  folder.replace(kTile, "load q[place]", "load qu[place]");
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(place), '\n');
   for (const char *target : {"cpu", "sm_80"}) {
     call.target = target;
-    Status status = error();
+    const Status status = error();
     EXPECT_EQ(status.code(), ErrorCode::kCompileFailed) << status.toString();
-    EXPECT_EQ(status.error().value, kTile + ":" + std::to_string(lines + 3)) << status.toString();
-    EXPECT_NE(status.error().rule.find("undeclared"), std::string::npos) << status.toString();
+    EXPECT_EQ(status.error().value, kTile + ":" + std::to_string(line) + ":19") << status.toString();
+    EXPECT_NE(status.error().rule.find("'qu'"), std::string::npos) << status.toString();
   }
 }
 
-TEST_F(BrokenTemplates, MlirFaultsOfAPartNameThePartsLine) {
-  folder.replace("tile/part/softmax_step.mlir", "%m_next = arith.maxnumf %m, %s_max",
-                 "%m_next = arith.maxnumf %m, %gone");
+TEST_F(BrokenTemplates, AFaultOfALibraryNamesTheLibrarysLine) {
+  folder.replace("tile/library/softmax.tile", "max(m, max(s) over key)", "max(m, max(gone) over key)");
   const Status status = error();
   EXPECT_EQ(status.code(), ErrorCode::kCompileFailed) << status.toString();
-  EXPECT_EQ(status.error().value, "tile/part/softmax_step.mlir:4") << status.toString();
+  EXPECT_TRUE(status.error().value.starts_with("tile/library/softmax.tile:8:")) << status.toString();
 }
 
-TEST_F(BrokenTemplates, APartThatIsMissingIsNamed) {
-  folder.remove("tile/part/softmax_step.mlir");
+TEST_F(BrokenTemplates, AnImportThatBreaksARuleIsNamed) {
+  const std::string text = folder.read(kTile);
+  const struct {
+    const char *file, *content, *value, *rule;
+  } cases[] = {
+      {"tile/library/one.tile", "library one\nimport two\n", "tile/library/one.tile:2", "there is no library 'two'"},
+      {"tile/library/one.tile", "library one\n\nimport one\n", "tile/library/one.tile:3",
+       "the library 'one' imports itself"},
+      {"tile/library/one.tile", "library other\n", "tile/library/one.tile:1",
+       "the library 'other' has another name than its file"},
+      {"tile/library/one.tile", "kernel one\n", "tile/library/one.tile:1", "a file of tile/library is a library"},
+      {"tile/library/inner/one.tile", "library one\n", "tile/library/inner/one.tile:1",
+       "the library 'one' has another name than its file"},
+      {"tile/one.tile", "library one\n", "tile/one.tile:1",
+       "a file of tile is a kernel, and a library is in tile/library"}};
+  for (const auto &[file, content, value, rule] : cases) {
+    folder.write(file, content);
+    const Status status = error();
+    EXPECT_EQ(status.code(), ErrorCode::kCompileFailed) << status.toString();
+    EXPECT_EQ(status.error().value, value) << status.toString();
+    EXPECT_EQ(status.error().rule, rule);
+    folder.remove(file);
+  }
+  folder.write("tile/library/one.tile", "library one\nimport two\n");
+  folder.write("tile/library/two.tile", "library two\nimport one\n");
+  Status status = error();
+  EXPECT_NE(status.error().rule.find("imports itself"), std::string::npos) << status.toString();
+  folder.remove("tile/library/one.tile");
+  folder.remove("tile/library/two.tile");
+
+  // A name of a library is no path, so that no import leaves the folder.
+  folder.write("secret.tile", "library secret\n");
+  for (const char *name : {"../secret", "\"../secret\"", "secret"}) {
+    folder.write(kTile, text + "import " + name + "\n");
+    status = error();
+    EXPECT_EQ(status.code(), ErrorCode::kCompileFailed) << status.toString();
+    EXPECT_TRUE(status.error().value.starts_with(kTile + ":")) << status.toString();
+  }
+}
+
+TEST_F(BrokenTemplates, ALibraryThatIsMissingIsNamed) {
+  folder.remove("tile/library/softmax.tile");
   const Status status = error();
   EXPECT_EQ(status.code(), ErrorCode::kCompileFailed) << status.toString();
-  EXPECT_EQ(status.error().value.substr(0, 20), "tile/attention.mlir:") << status.toString();
-  EXPECT_EQ(status.error().rule, "there is no part 'tile/part/softmax_step.mlir'");
+  EXPECT_EQ(status.error().rule, "there is no library 'softmax'");
 }
 
 TEST_F(BrokenTemplates, TooMuchSharedMemoryNamesBothNumbers) {
@@ -115,7 +162,7 @@ TEST_F(BrokenTemplates, TooMuchSharedMemoryNamesBothNumbers) {
   std::string text = folder.read(kTile), kept;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = text.find('\n', begin) + 1;
-    if (text.compare(begin, 21, "//! require cpu || sh") != 0 && text.compare(begin, 21, "//! require cpu || re") != 0)
+    if (text.compare(begin, 17, "require cpu || sh") != 0 && text.compare(begin, 17, "require cpu || re") != 0)
       kept += text.substr(begin, end - begin);
     begin = end;
   }
@@ -139,6 +186,26 @@ TEST_F(BrokenTemplates, ADeviceHeaderThatIsMissingIsNamed) {
   EXPECT_NE(status.error().rule.find("there is no device/"), std::string::npos) << status.toString();
 }
 
+// A library is part of the kernels that import it, and of no other.
+TEST_F(BrokenTemplates, AnEditOfALibraryIsAnotherRevisionOfItsKernels) {
+  const auto revision = [&](const char *op) {
+    call.op = op;
+    auto compiled = call.compile();
+    EXPECT_TRUE(compiled) << compiled.status().toString();
+    return compiled ? Manifest::parse(compiled->manifest)->revision : "";
+  };
+  call.templateName = "attention";
+  const std::string before = revision("window");
+  for (const char *library : {"softmax", "status", "gates"}) {
+    const std::string file = std::string("tile/library/") + library + ".tile", text = folder.read(file);
+    folder.write(file, text + "// edited\n");
+    // `status` is imported by a library.
+    EXPECT_EQ(revision("window") != before, library != std::string("gates")) << library;
+    folder.write(file, text);
+  }
+  EXPECT_EQ(revision("window"), before);
+}
+
 // Nothing may stand in for the template: an operation changed in its text changes what every target runs.
 TEST_F(BrokenTemplates, ChangingOneOperationChangesCpuAndCuda) {
   auto emit = [&](const char *target, nsa_compiler_stage stage) {
@@ -152,7 +219,7 @@ TEST_F(BrokenTemplates, ChangingOneOperationChangesCpuAndCuda) {
   std::string cpuBefore = emit("cpu", NSA_COMPILER_STAGE_LLVM);
   std::string cudaBefore = emit("sm_80", NSA_COMPILER_STAGE_CUDA);
   std::string binaryBefore = emit("cpu", NSA_COMPILER_STAGE_BINARY);
-  folder.replace("tile/part/softmax_step.mlir", "arith.maxnumf", "arith.minnumf");
+  folder.replace("tile/library/softmax.tile", "max(m, max(s) over key)", "min(m, max(s) over key)");
   EXPECT_NE(emit("cpu", NSA_COMPILER_STAGE_LLVM), cpuBefore);
   EXPECT_NE(emit("sm_80", NSA_COMPILER_STAGE_CUDA), cudaBefore);
   EXPECT_NE(emit("cpu", NSA_COMPILER_STAGE_BINARY), binaryBefore);

@@ -75,13 +75,13 @@ TEST(TemplateFiles, BadFoldersAreErrors) {
   ASSERT_FALSE(empty);
   EXPECT_NE(empty.status().error().rule.find("holds no template"), std::string::npos);
 
-  folder.write("tile/a.mlir", "a");
-  folder.write("tile/a.mlir~", "editor");
+  folder.write("tile/a.tile", "a");
+  folder.write("tile/a.tile~", "editor");
   folder.write("README.md", "text");
   Result<TemplateFiles> one = TemplateFiles::read(folder.path());
   ASSERT_TRUE(one);
   ASSERT_EQ(one->files().size(), 1u);
-  EXPECT_EQ(one->files()[0].path, "tile/a.mlir");
+  EXPECT_EQ(one->files()[0].path, "tile/a.tile");
 }
 
 TEST(DeviceSource, EveryHeaderStandsOnceBeforeItsUser) {
