@@ -1,4 +1,4 @@
-// The `tile` dialect, in which templates/tile/*.mlir are written (docs/tile_reference.md).
+// The `tile` dialect, into which tile programs are lowered (docs/tile_reference.md).
 // Thread-safety: types, attributes and operations of the dialect belong to an MLIRContext. Each compile has its own
 // MLIRContext and uses one thread.
 #pragma once

@@ -107,7 +107,7 @@ public:
         language::lowerTileProgram(compile.kernel, compile.libraries, compile.values, context, diagnostics);
     if (!module)
       return templateError(diagnostics);
-    timings.lap("lower");
+    timings.lap("render");
     NSA_RETURN_IF_ERROR(verified(*module));
     result.params = paramsOf(cast<func::FuncOp>(module->getBody()->front()));
     if (compile.stage == NSA_COMPILER_STAGE_TILE) {

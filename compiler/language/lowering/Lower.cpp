@@ -170,9 +170,9 @@ void Lowering::loop(const Value *value) {
     return;
   if (loop.isByChunk) {
     // (high - 1) / step + 1, where there is anything to walk.
-    mlir::Value last = arith::SubIOp::create(builder, loc, high, integer(1));
-    mlir::Value whole = arith::DivSIOp::create(builder, loc, last, step);
-    high = arith::AddIOp::create(builder, location(value->range, "chunks"), whole, integer(1));
+    mlir::Value last = builder.createOrFold<arith::SubIOp>(loc, high, integer(1));
+    mlir::Value whole = builder.createOrFold<arith::DivSIOp>(loc, last, step);
+    high = builder.createOrFold<arith::AddIOp>(location(value->range, "chunks"), whole, integer(1));
     step = integer(1);
   }
   auto made = scf::ForOp::create(builder, loc, low, high, step, initial);

@@ -257,6 +257,8 @@ Typed Elaborator::select(const Typed &condition, const Typed &ifTrue, const Type
   }
   if (!condition.isArithmetic() || condition.value->element != Element::kBool)
     return fail(range, "the condition of '?:' is " + describe(condition));
+  if (condition.is(Form::kScalar) && ifTrue.isNumber() && ifFalse.isNumber() && ifTrue.number == ifFalse.number)
+    return ifTrue;
   Element element = Element::kNone;
   for (const Typed &side : {ifTrue, ifFalse}) {
     if (!side.isArithmetic() || side.number.kind == Constant::Kind::kWord)
