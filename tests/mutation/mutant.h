@@ -34,7 +34,7 @@ struct Mutant {
   }
 };
 
-// Of templates/tile: attention, compression, selection, combination and what they share (templates/tile/part).
+// Of templates/tile: attention, compression, selection, combination and what they share (templates/tile/library).
 std::span<const Mutant> forwardMutants();
 // Of templates/tile: what decode consists of.
 std::span<const Mutant> decodeMutants();

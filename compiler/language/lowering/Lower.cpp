@@ -5,7 +5,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
@@ -33,7 +35,7 @@ OwningOpRef<ModuleOp> Lowering::run() {
   for (const ScalarArgument &scalar : program.scalars)
     if (scalar.isUsed)
       types.push_back(elementType(scalar.element));
-  auto function = func::FuncOp::create(builder, builder.getUnknownLoc(), llvm::StringRef(program.kernel),
+  auto function = func::FuncOp::create(builder, location(program.range), llvm::StringRef(program.kernel),
                                        builder.getFunctionType(types, {}));
   function->setAttr(tile::kWarpsAttr, builder.getI32IntegerAttr(static_cast<int32_t>(program.warps)));
   entry = function.addEntryBlock();
@@ -41,6 +43,9 @@ OwningOpRef<ModuleOp> Lowering::run() {
   builder.setInsertionPointToEnd(entry);
   body(program.body);
   func::ReturnOp::create(builder, builder.getUnknownLoc());
+  // Of a record only some fields are used, and of a constant choice one side.
+  IRRewriter rewriter(context);
+  (void)runRegionDCE(rewriter, function->getRegions());
   return module;
 }
 

@@ -65,6 +65,7 @@ bool Declarations::read(const SyntaxTree &kernelTree, const LibraryResolver &lib
     return false;
   }
   program.kernel = kernel->name.text;
+  program.range = kernel->name.range;
   for (const Name &name : kernel->operators)
     wordsOfKernel.insert(name.text);
   const std::optional<Constant> dtype = constant("dtype");

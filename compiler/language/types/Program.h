@@ -232,6 +232,7 @@ struct Value {
 
 struct Program {
   std::string_view kernel;
+  SourceRange range; // of the kernel's name
   std::deque<Axis> axes;
   std::deque<Record> records;
   std::deque<Tensor> tensors;         // in the order of declaration, the kernel's first

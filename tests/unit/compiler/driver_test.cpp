@@ -158,13 +158,13 @@ TEST(Compile, CpuKernelHasACompleteManifest) {
   std::vector<std::string> names;
   for (const ManifestParam &param : manifest->params)
     names.push_back(param.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"q", "k", "v", "out", "lse", "reads", "sequences", "seqlen_q", "seqlen_k",
-                                             "query_begin", "query_end", "window", "scale_log2"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"q", "out", "k", "v", "lse", "reads", "window", "scale_log2", "seqlen_q",
+                                             "seqlen_k", "query_begin", "query_end"}));
   EXPECT_EQ(manifest->params[0].dtype, "fp16");
   EXPECT_EQ(manifest->params[0].rank, 3);
   EXPECT_EQ(manifest->params[4].dtype, "fp32");
   EXPECT_EQ(manifest->params[5].dtype, "int32");
-  EXPECT_EQ(manifest->params[12].kind, ManifestParam::Kind::kF32);
+  EXPECT_EQ(manifest->params[7].kind, ManifestParam::Kind::kF32);
   // The launcher knows lengths, heads and batch; everything else was bound.
   for (const Expression &axis : manifest->grid)
     for (const std::string &name : axis.names())
@@ -240,7 +240,7 @@ INSTANTIATE_TEST_SUITE_P(All, Stages,
                                          StageCase{"cpu", NSA_COMPILER_STAGE_LLVM, "<8 x float>"},
                                          StageCase{"cpu", NSA_COMPILER_STAGE_CUDA, nullptr},
                                          StageCase{"cpu", NSA_COMPILER_STAGE_PTX, nullptr},
-                                         StageCase{"sm_80", NSA_COMPILER_STAGE_TEMPLATE, "struct Facts"},
+                                         StageCase{"sm_80", NSA_COMPILER_STAGE_TEMPLATE, "kernel attention serves"},
                                          StageCase{"sm_80", NSA_COMPILER_STAGE_TILE, "tile.dot"},
                                          StageCase{"sm_80", NSA_COMPILER_STAGE_SCHEDULED, "tile.shared_bytes"},
                                          StageCase{"sm_80", NSA_COMPILER_STAGE_CUDA, "__global__"},

@@ -239,13 +239,13 @@ TEST_P(TileHeaderFault, NamesFileLineAndRule) {
   expectFault(parseTile(kMinimalTile + GetParam().line + "\n"), "tile/t.tile:5", GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Grammar, TileHeaderFault,
-    testing::Values(Fault{"RepeatedThreads", "threads 64", "'threads' stands twice"},
-                    Fault{"Reference", "reference other", "'reference' stands in a kernel that serves an operator"},
-                    Fault{"RequireOfATile", "require sum(1) over x", "expected an operator or the end"},
-                    Fault{"UnknownItem", "choise a = 1", "choise"}),
-    [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Grammar, TileHeaderFault,
+                         testing::Values(Fault{"RepeatedThreads", "threads 64", "'threads' stands twice"},
+                                         Fault{"Reference", "reference other",
+                                               "'reference' stands in a kernel that serves an operator"},
+                                         Fault{"RequireOfATile", "require sum(1) over x", "expected"},
+                                         Fault{"UnknownItem", "choise a = 1", "choise"}),
+                         [](const auto &info) { return info.param.name; });
 
 TEST(TileHeader, MissingDeclarationsAreNamed) {
   const struct {
