@@ -27,7 +27,6 @@ namespace nsa::tile {
 
 // The names of the attributes in which passes store their decisions (see the description of the `tile` dialect).
 inline constexpr llvm::StringLiteral kWarpsAttr = "tile.warps";
-inline constexpr llvm::StringLiteral kIfUsedAttr = "tile.if_used"; // of an argument
 inline constexpr llvm::StringLiteral kLayoutAttr = "tile.layout";
 inline constexpr llvm::StringLiteral kStayInSharedAttr = "tile.stay_in_shared";
 inline constexpr llvm::StringLiteral kStagesAttr = "tile.stages";

@@ -9,30 +9,6 @@ include "mlir/Pass/PassBase.td"
 // Every target
 //===----------------------------------------------------------------------===//
 
-def FoldConfig : Pass<"tile-fold-config", "::mlir::func::FuncOp"> {
-  let summary = "folds what the config decides: branches on rendered constants disappear";
-  let description = [{
-    The text of a template has no control flow of its own: templates branch on constants that rendering filled in. Constant
-    propagation and canonicalisation keep only the chosen arm. Equal values are not merged, so each value keeps its name from
-    the template. An argument with the attribute `tile.if_used` disappears where the chosen arms do not use it.
-
-    Before:
-    ```mlir
-    %windowed = arith.constant true
-    %first = scf.if %windowed -> (i32) {
-      scf.yield %oldest : i32
-    } else {
-      scf.yield %zero : i32
-    }
-    tile.report %bad, %first, %place to %status : !tile.view<i32, 1>
-    ```
-    After:
-    ```mlir
-    tile.report %bad, %oldest, %place to %status : !tile.view<i32, 1>
-    ```
-  }];
-}
-
 def FuseElementwise : Pass<"tile-fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "makes one tile.map of each elementwise expression";
   let description = [{

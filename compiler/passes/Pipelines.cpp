@@ -45,15 +45,10 @@ struct GpuOptions : PassPipelineOptions<GpuOptions> {
 
 void registerTilePasses() {
   registerEachTilePasses();
-  PassPipelineRegistration<GpuOptions>("tile-gpu", "from a tile program to what the CUDA emitter prints",
-                                       [](OpPassManager &manager, const GpuOptions &options) {
-                                         manager.nest<func::FuncOp>().addPass(createFoldConfig());
-                                         buildGpuPipeline(manager, options.sharedLimit);
-                                       });
-  PassPipelineRegistration<>("tile-cpu", "from a tile program to what LowerToCpu lowers", [](OpPassManager &manager) {
-    manager.nest<func::FuncOp>().addPass(createFoldConfig());
-    buildCpuPipeline(manager);
-  });
+  PassPipelineRegistration<GpuOptions>(
+      "tile-gpu", "from a tile program to what the CUDA emitter prints",
+      [](OpPassManager &manager, const GpuOptions &options) { buildGpuPipeline(manager, options.sharedLimit); });
+  PassPipelineRegistration<>("tile-cpu", "from a tile program to what LowerToCpu lowers", buildCpuPipeline);
 }
 
 } // namespace nsa::tile

@@ -243,7 +243,7 @@ INSTANTIATE_TEST_SUITE_P(Grammar, TileHeaderFault,
                          testing::Values(Fault{"RepeatedThreads", "threads 64", "'threads' stands twice"},
                                          Fault{"Reference", "reference other",
                                                "'reference' stands in a kernel that serves an operator"},
-                                         Fault{"RequireOfATile", "require sum(1) over x", "expected"},
+                                         Fault{"RequireOfATile", "require sum(1) over x", "unknown function 'sum'"},
                                          Fault{"UnknownItem", "choise a = 1", "choise"}),
                          [](const auto &info) { return info.param.name; });
 
