@@ -204,9 +204,6 @@ private:
   }
 
   void finishManifest(Digest &content, const std::vector<const TemplateFile *> &headers, CompileOutput &result) {
-    // The manifest is part of the key, because the launcher reads it: with a new grid in the header, the same text is a
-    // different kernel.
-    content.field(manifest.serialize());
     Digest revision;
     revision.field(source.file->text);
     for (const std::string &path : source.header.includes)
@@ -216,6 +213,9 @@ private:
     for (const TemplateFile *header : headers)
       revision.field(header->path).field(header->text);
     manifest.revision = revision.finishHex();
+    // The manifest is part of the key, because the launcher reads it: with a new grid in the header, the same text is a
+    // different kernel.
+    content.field(manifest.serialize());
     manifest.evidence["content"] = content.finishHex();
     manifest.evidence["compiler"] = compilerRevision();
     result.manifest = manifest.serialize();
