@@ -30,7 +30,7 @@ TEST(CompileGpu, BinaryIsACubinWithACompleteManifest) {
   EXPECT_NE(compiled->bytes.find("attention"), std::string::npos);
   EXPECT_EQ(manifest->target, "sm_90a");
   EXPECT_GT(manifest->sharedBytes, 0);
-  EXPECT_EQ(manifest->params.size(), 13u);
+  EXPECT_EQ(manifest->params.size(), 12u);
   EXPECT_EQ(manifest->evidence["content"].size(), 64u);
   for (const char *stage : {"render=", "passes=", "emit=", "nvrtc="})
     EXPECT_NE(compiled->timings.find(stage), std::string::npos) << compiled->timings;

@@ -27,7 +27,8 @@ let first   = load lse[sequence, window, 0]
 let query   = iota(row) below window
 let queries = load v[sequence, query, 0]
 let time    = window - iota(key)
-let tile    = load (k.present ? k : v)[sequence, time, 0 if time >= 0]
+let keys    = k.present ? k : v
+let tile    = load keys[sequence, time, 0 if time >= 0]
 let scores  = dot(queries, tile) over d + first
 store out[sequence, query, 0; iota(key)] = scores + load lse[sequence, query, 0]
 )";
