@@ -197,7 +197,7 @@ TEST_F(BackgroundTest, WhatTheHostTunesMeanwhileStays) {
   const std::string before = contentOf("combine");
   ASSERT_TRUE(test::waitUntil([&] { return isHeld.load(); }));
   EXPECT_EQ(engine->counters().backgroundPending, 1u);
-  templates.write("tile/combine.mlir", templates.read("tile/combine.mlir") + "// another revision\n");
+  templates.write("tile/combine.tile", templates.read("tile/combine.tile") + "// another revision\n");
   const Status tuned = engine->tune(spec, maxima).status();
   EXPECT_TRUE(tuned.isOk()) << tuned.toString();
   const std::string combine = contentOf("combine"), window = contentOf("window");

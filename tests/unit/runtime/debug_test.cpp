@@ -210,7 +210,7 @@ TEST_F(DebugTest, AWrongKernelIsFoundInItsPart) {
 
 // An operator with one template: what a plan in memory runs was compiled before the template was mended.
 TEST_F(DebugTest, AWrongColumnOfARotationIsFound) {
-  const std::string path = "tile/rotate.mlir";
+  const std::string path = "tile/rotate.tile";
   options.templateDir = copyTemplates();
   const std::string right = templates.read(path);
   for (const Operator op : {Operator::kRotate, Operator::kRotateBwd}) {
@@ -218,8 +218,7 @@ TEST_F(DebugTest, AWrongColumnOfARotationIsFound) {
     bindings = {};
     draw({T::kX, T::kOut}, 2, 16);
     // The first element of each pair stays as it is.
-    templates.replace(path, "arith.select %is_turning, %first_turned, %first ",
-                      "arith.select %is_turning, %first, %first ");
+    templates.replace(path, "turns ? fma(second, -sine, first * cosine) : first", "first");
     auto engine = open(MissPolicy::kDefault);
     ASSERT_TRUE(run(*engine).isOk()) << run(*engine).toString();
     templates.write(path, right);
