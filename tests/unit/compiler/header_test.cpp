@@ -157,20 +157,20 @@ TEST(CudaHeader, ReadsTheLinesOfHandScheduledCuda) {
   EXPECT_EQ(header->targets, std::vector<std::string>{"gpu"}) << "CUDA without a targets line means every GPU";
 }
 
-TEST(TemplateHeader, AParameterOfHandScheduledCudaMayHaveACondition) {
+TEST(CudaHeader, AParameterOfHandScheduledCudaMayHaveACondition) {
   Result<TemplateHeader> header = parseCuda(kMinimal + "//! fixed packed\n"
                                                        "//! param view q dtype 3\n"
                                                        "//! param view k_offset int32 1 if !packed && 2 > 1\n"
                                                        "//! param i32 window\n");
   ASSERT_TRUE(header) << header.status().toString();
-  ASSERT_EQ(header->params.size(), 3u);
-  ASSERT_EQ(header->conditions.size(), 3u);
-  EXPECT_EQ(header->params[1].name, "k_offset");
-  EXPECT_EQ(header->params[1].rank, 1);
-  EXPECT_EQ(header->conditions[1].expression.text(), "!packed && 2 > 1");
-  EXPECT_EQ(header->conditions[1].place.line, 7);
+  ASSERT_EQ(header->params.size(), 4u);
+  ASSERT_EQ(header->conditions.size(), 4u);
+  EXPECT_EQ(header->params[2].name, "k_offset");
+  EXPECT_EQ(header->params[2].rank, 1);
+  EXPECT_EQ(header->conditions[2].expression.text(), "!packed && 2 > 1");
+  EXPECT_EQ(header->conditions[2].place.line, 7);
   EXPECT_FALSE(header->conditions[0].isPresent());
-  EXPECT_FALSE(header->conditions[2].isPresent());
+  EXPECT_FALSE(header->conditions[3].isPresent());
 }
 
 struct Fault {
