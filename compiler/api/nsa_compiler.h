@@ -5,10 +5,10 @@
  * because LLVM keeps static state. No type of C++, LLVM or CUDA is in this header.
  *
  * Conventions: strings are UTF-8 and end with NUL; the library reads them during the call only.
- * nsa_compiler_request and nsa_compiler_api begin with their own size in bytes. An
- * nsa_compiler_result owns all that its accessors return. The caller must destroy each
- * nsa_compiler_result, on success and on failure. All functions of nsa_compiler_api may be called
- * from several threads at once.
+ * nsa_compiler_request, nsa_compiler_check_request and nsa_compiler_api begin with their own size
+ * in bytes. An nsa_compiler_result owns all that its accessors return. The caller must destroy
+ * each nsa_compiler_result, on success and on failure. All functions of nsa_compiler_api may be
+ * called from several threads at once.
  */
 #ifndef NSA_COMPILER_H
 #define NSA_COMPILER_H
@@ -58,6 +58,16 @@ typedef struct nsa_compiler_request {
   const char *cpu_features; /* NULL or "": the host's; else "x86-64-v3", "x86-64-v4" */
 } nsa_compiler_request;
 
+/* A file of the tile language that is to be checked. */
+typedef struct nsa_compiler_check_request {
+  size_t size;
+  const char *path;
+  const nsa_compiler_value *values; /* of the problem, and of choices; other values are chosen by the check */
+  size_t value_count;
+  const char *target; /* NULL or "": all targets that the file names */
+  int32_t explain;    /* not 0: the output says what is known of each value of one program */
+} nsa_compiler_check_request;
+
 typedef struct nsa_compiler_result nsa_compiler_result;
 
 /* An nsa_compiler_status is 0 on success, else the number of an nsa_status (nsa/nsa.h). If a
@@ -101,6 +111,17 @@ typedef struct nsa_compiler_api {
   const char *(*error_hint)(const nsa_compiler_result *result);
 
   void (*destroy)(nsa_compiler_result *result);
+
+  /* Checks a file of the tile language for all targets. If a program is wrong, `check` returns
+   * the status compile_failed, and `messages` says what is wrong. */
+  nsa_compiler_status (*check)(const nsa_compiler_check_request *request, nsa_compiler_result **result);
+  /* Lays out a text of the tile language; `output` is the layout. `name` is what messages call the
+   * text. If the text has errors, `format` returns the status compile_failed. */
+  nsa_compiler_status (*format)(const char *name, const char *text, size_t bytes, nsa_compiler_result **result);
+
+  /* Returns the errors and warnings of `check` and `format`, written as clang does: with the line
+   * and a caret. Also a good program may have warnings. */
+  const char *(*messages)(const nsa_compiler_result *result);
 } nsa_compiler_api;
 
 /* nsa_compiler_get_api is the only function that libnsa_compiler.so exports. nsa_compiler_get_api

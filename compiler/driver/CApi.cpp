@@ -2,6 +2,7 @@
 // exceptions: it turns every exception of the standard library, mostly out of memory, into a status.
 #include "compiler/api/nsa_compiler.h"
 
+#include "compiler/check/Check.h"
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/compiler_revision.h"
 
@@ -13,6 +14,7 @@ struct nsa_compiler_result {
   ErrorInfo error; // kOk: none
   std::vector<CandidateSummary> candidates;
   CompileOutput output;
+  std::string messages;
 };
 
 namespace {
@@ -68,6 +70,50 @@ nsa_compiler_status compile(const nsa_compiler_request *request, nsa_compiler_re
   });
 }
 
+Result<CheckRequest> checkRequestOf(const nsa_compiler_check_request *request) {
+  if (!request || request->size < sizeof(nsa_compiler_check_request))
+    return Status::invalid("size", std::to_string(request ? request->size : 0),
+                           "must be sizeof(nsa_compiler_check_request) = " +
+                               std::to_string(sizeof(nsa_compiler_check_request)));
+  if (!request->path || !*request->path)
+    return Status::invalid("path", "", "must name a file");
+  CheckRequest result;
+  result.path = request->path;
+  result.target = request->target ? request->target : "";
+  result.explains = request->explain != 0;
+  for (size_t i = 0; i < request->value_count; ++i)
+    if (!request->values || !request->values[i].name || !request->values[i].value)
+      return Status::invalid("values", "NULL", "every value needs a name and a text");
+    else if (!result.values.emplace(request->values[i].name, request->values[i].value).second)
+      return Status::invalid(request->values[i].name, request->values[i].value, "stands twice in values");
+  return result;
+}
+
+Status programStatus(bool isGood) {
+  return isGood ? Status::ok() : Status::error(ErrorCode::kCompileFailed, "the program has errors");
+}
+
+nsa_compiler_status check(const nsa_compiler_check_request *request, nsa_compiler_result **result) {
+  return produce(result, [&](nsa_compiler_result &out) -> Status {
+    NSA_ASSIGN_OR_RETURN(const CheckRequest checked, checkRequestOf(request));
+    NSA_ASSIGN_OR_RETURN(CheckReport report, checkProgram(checked));
+    out.messages = std::move(report.messages);
+    out.output.bytes = std::move(report.text);
+    return programStatus(report.isGood);
+  });
+}
+
+nsa_compiler_status format(const char *name, const char *text, size_t bytes, nsa_compiler_result **result) {
+  return produce(result, [&](nsa_compiler_result &out) -> Status {
+    if (!name || (!text && bytes))
+      return Status::invalid(name ? "text" : "name", "NULL", "must point to a text");
+    FormatReport report = formatProgram(name, {text, bytes});
+    out.messages = std::move(report.messages);
+    out.output.bytes = std::move(report.text);
+    return programStatus(report.isGood);
+  });
+}
+
 size_t candidateCount(const nsa_compiler_result *result) { return result ? result->candidates.size() : 0; }
 
 const CandidateSummary *candidateAt(const nsa_compiler_result *result, size_t index) {
@@ -85,6 +131,8 @@ double candidateCost(const nsa_compiler_result *result, size_t index) {
   const CandidateSummary *candidate = candidateAt(result, index);
   return candidate ? candidate->cost : 0;
 }
+
+const char *messages(const nsa_compiler_result *result) { return result ? result->messages.c_str() : ""; }
 
 const void *output(const nsa_compiler_result *result, size_t *size) {
   if (size)
@@ -122,6 +170,9 @@ extern "C" __attribute__((visibility("default"))) const nsa_compiler_api *nsa_co
       errorText<&ErrorInfo::rule>,
       errorText<&ErrorInfo::message>,
       errorText<&ErrorInfo::hint>,
-      destroy};
+      destroy,
+      check,
+      format,
+      messages};
   return &api;
 }

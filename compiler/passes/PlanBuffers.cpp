@@ -114,8 +114,8 @@ struct PlanBuffers : impl::PlanBuffersBase<PlanBuffers> {
       InFlightDiagnostic error = getOperation().emitError()
                                  << "needs " << fit.bytes << " bytes of shared memory, but a block may use "
                                  << limit.getValue() << ": smaller tiles or fewer stages fit";
-      for (Operation *place : places)
-        error.attachNote(place->getLoc()) << "one of its tiles, " << place->getResult(0).getType();
+      for (auto [place, size] : llvm::zip_equal(places, sizes))
+        error.attachNote(place->getLoc()) << "a tile of " << size << " bytes";
       return signalPassFailure();
     }
     Builder builder(&getContext());

@@ -1,9 +1,9 @@
 #include "tools/nsa-opt/language.h"
 
+#include "compiler/check/ProgramFiles.h"
 #include "compiler/cpu/Cpu.h"
 #include "compiler/cuda/Emitter.h"
 #include "compiler/dialect/TileProgram.h"
-#include "compiler/language/Parser.h"
 #include "compiler/language/lowering/Lower.h"
 #include "compiler/language/types/Explain.h"
 #include "compiler/passes/Passes.h"
@@ -12,13 +12,9 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
-#include <deque>
-#include <map>
 
 namespace nsa {
 
@@ -27,24 +23,6 @@ namespace {
 constexpr const char *kUsage =
     "nsa-opt --tile-language FILE [--values NAME=VALUE,..] [--emit explain|tile|scheduled|cuda|llvm|image]"
     " [--shared-limit BYTES] [--cpu-features LEVEL] [--time]\n";
-
-// The files that a run reads. They stay, because trees and messages point into them.
-class Files {
-public:
-  const language::SyntaxTree *read(const std::string &path, language::Diagnostics &diagnostics) {
-    auto buffer = llvm::MemoryBuffer::getFile(path);
-    if (!buffer)
-      return nullptr;
-    const language::SourceFile &file =
-        files.emplace_back(llvm::sys::path::filename(path).str(), (*buffer)->getBuffer().str());
-    trees.push_back(language::parse(file, diagnostics));
-    return trees.back().get();
-  }
-
-private:
-  std::deque<language::SourceFile> files;
-  std::deque<std::unique_ptr<language::SyntaxTree>> trees;
-};
 
 double millisecondsOf(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
@@ -80,25 +58,15 @@ int runTileLanguage(int argc, char **argv) {
     }
   }
   language::Diagnostics diagnostics;
-  Files files;
+  ProgramFiles files(diagnostics);
   const auto begin = std::chrono::steady_clock::now();
-  const language::SyntaxTree *kernel = files.read(path, diagnostics);
-  if (!kernel && !diagnostics.hasErrors()) {
-    llvm::errs() << path << ": cannot be read\n" << kUsage;
+  const Result<const language::SyntaxTree *> read = files.read(path);
+  if (!read) {
+    llvm::errs() << read.status().toString() << "\n" << kUsage;
     return 2;
   }
-  const auto library = [&](std::string_view name) {
-    llvm::SmallString<128> place = llvm::sys::path::parent_path(path);
-    llvm::sys::path::append(place, "library", llvm::StringRef(name) + ".tile");
-    return files.read(place.str().str(), diagnostics);
-  };
-  std::map<std::string, const language::SyntaxTree *, std::less<>> libraries;
-  const auto resolve = [&](std::string_view name) {
-    const auto [place, isNew] = libraries.try_emplace(std::string(name), nullptr);
-    if (isNew)
-      place->second = library(name);
-    return place->second;
-  };
+  const language::SyntaxTree *kernel = *read;
+  const language::LibraryResolver resolve = files.libraries(path);
   mlir::DialectRegistry registry;
   tile::registerTileProgramDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);

@@ -20,6 +20,7 @@ std::unique_ptr<CLI::App> makeCommandLine(Action &action) {
   const std::pair<const char *, std::vector<Add>> groups[] = {
       {"Run an operator", {addRunCommand, addGenerateCommand, addDumpSelectionCommand}},
       {"Make kernels and ship them", {addTuneCommand, addCompileCommand, addCacheCommand}},
+      {"Write kernels", {addCheckCommand, addFmtCommand}},
       {"Look and check", {addExplainCommand, addDoctorCommand, addValidateCommand}},
       {"Measure", {addBenchCommand}},
       {"Help", {addHelpCommand}}};

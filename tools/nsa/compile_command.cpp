@@ -70,11 +70,7 @@ Result<CompileRequest> makeRequest(const CompileFlags &flags) {
   request.templateDir = options.templateDir;
   request.nvrtcPath = options.nvrtcPath;
   request.cpuFeatures = options.cpuFeatures;
-  for (const std::string &setting : flags.settings) {
-    const size_t equals = setting.find('=');
-    if (!request.config.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second)
-      return Status::invalid("--set", setting, "names a choice that was set before");
-  }
+  NSA_ASSIGN_OR_RETURN(request.config, settingsOf(flags.settings));
   return request;
 }
 
@@ -184,17 +180,7 @@ void addCompileCommand(CLI::App &app, Action &action) {
   command->add_option("-o,--output", flags->outputPath, "Write there instead of to stdout")->type_name("FILE");
   command->add_option("--template", flags->templateName, "Only this template (default: the cheapest that serves)")
       ->type_name("NAME");
-  command->add_option("--set", flags->settings, "One of the template's choices, e.g. query_tile=64; may be repeated")
-      ->check(CLI::Validator(
-          [](std::string &text) {
-            return text.find('=') == std::string::npos || text.front() == '=' || text.back() == '='
-                       ? "'" + text + "' is not NAME=VALUE"
-                       : "";
-          },
-          ""))
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
+  addSettings(*command, flags->settings, "One of the template's choices, e.g. query_tile=64; may be repeated");
   command
       ->add_option("--template-dir", flags->templateDir,
                    "Templates from a folder instead of the built-in ones (default: NSA_TEMPLATE_DIR)")
@@ -203,10 +189,7 @@ void addCompileCommand(CLI::App &app, Action &action) {
       ->add_option("--cpu-features", flags->cpuFeatures,
                    "x86-64-v3 or x86-64-v4 (default: NSA_CPU_FEATURES, else this machine's)")
       ->type_name("LEVEL");
-  command
-      ->add_option("--compiler", flags->compilerPath,
-                   "libnsa_compiler.so (default: NSA_COMPILER, else beside libnsa.so)")
-      ->type_name("FILE");
+  addCompilerOption(*command, flags->compilerPath);
   command->add_option("--nvrtc", flags->nvrtcPath, "NVRTC's library (default: NSA_NVRTC, else searched)")
       ->type_name("FILE");
   command->add_flag("--json", flags->json, "Print a JSON report");

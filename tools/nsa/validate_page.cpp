@@ -26,7 +26,7 @@ std::string textOf(const Json &object, const char *name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::string countText(double count) { return std::to_string(static_cast<int64_t>(count)); }
+std::string wholeText(double count) { return std::to_string(static_cast<int64_t>(count)); }
 
 std::string secondsText(double seconds) {
   char text[32];
@@ -134,8 +134,8 @@ private:
     Plot::Series line{.name = "step", .points = {}};
     for (const Json &row : decode["results"]) {
       const double tokens = row.value("S", 0.0), step = 1000 * row.value("ms_total", 0.0);
-      table.add({countText(tokens), report::numberText(step), countText(row.value("reads_actual", 0.0)),
-                 countText(row.value("reads_expected", 0.0))});
+      table.add({wholeText(tokens), report::numberText(step), wholeText(row.value("reads_actual", 0.0)),
+                 wholeText(row.value("reads_expected", 0.0))});
       line.points.push_back({tokens, step, report::numberText(step) + " us"});
     }
     plot.add(std::move(line));
@@ -165,7 +165,7 @@ private:
       for (auto &[series, field] : {std::pair{&usual, "usual_ms"}, std::pair{&other, "other_ms"}})
         series->points.push_back(
             {tokens, row.value(field, 0.0),
-             report::numberText(row.value(field, 0.0)) + " ms at " + countText(tokens) + " tokens"});
+             report::numberText(row.value(field, 0.0)) + " ms at " + wholeText(tokens) + " tokens"});
     }
     std::vector<Plot> plots;
     for (auto &[route, ways] : byRoute) {
@@ -204,9 +204,9 @@ private:
     if (groups == 0)
       return;
     page.heading("Selection");
-    page.facts({{"Queries", countText(queries)},
+    page.facts({{"Queries", wholeText(queries)},
                 {"Ranges of a query and group", report::numberText(ranges / groups) + " on average"},
-                {"Tokens in them", countText(tokens / groups) + " on average"}});
+                {"Tokens in them", wholeText(tokens / groups) + " on average"}});
   }
 
   const ValidateChoice &choice;

@@ -74,31 +74,46 @@ bool Declarations::read(const SyntaxTree &kernelTree, const LibraryResolver &lib
   program.productType = cpu && cpu->integer ? "f32" : program.ioType;
   readFile(kernelTree, libraries);
   padAxes();
-  return !diagnostics.hasErrors();
+  return !diagnostics.hasErrors() && !broken;
 }
 
 void Declarations::readFile(const SyntaxTree &tree, const LibraryResolver &libraries) {
-  // Constants of libraries may be used by the file that imports them, wherever the import stands. Their axes, tensors
-  // and scalars come behind those of the file.
-  std::vector<const SyntaxTree *> imports;
+  // The axes, tensors and scalars of libraries come behind those of the file.
+  std::vector<std::pair<Name, const SyntaxTree *>> imports;
   for (const Item *item : tree.items)
     if (const auto *import = asIf<ImportItem>(item))
-      for (const Name &name : import->libraries) {
-        if (!imported.insert(name.text).second)
-          continue;
-        const SyntaxTree *library = libraries ? libraries(name.text) : nullptr;
-        if (!library || !library->library)
-          diagnostics.error(name.range, "there is no library " + quoted(name.text));
-        else
-          imports.push_back(library);
-      }
+      for (const Name &name : import->libraries)
+        if (const SyntaxTree *library = imported(name, libraries))
+          imports.emplace_back(name, library);
   for (const Item *item : tree.items)
-    readItem(*item, libraries);
-  for (const SyntaxTree *library : imports)
+    if (!broken)
+      readItem(*item);
+  for (const auto &[name, library] : imports) {
+    importing.push_back(name);
     readFile(*library, libraries);
+    importing.pop_back();
+  }
 }
 
-void Declarations::readItem(const Item &item, const LibraryResolver &) {
+// The tree of a library that was not read before.
+const SyntaxTree *Declarations::imported(const Name &name, const LibraryResolver &libraries) {
+  const auto around = std::ranges::find(importing, name.text, &Name::text);
+  if (around != importing.end()) {
+    Diagnostic &message = diagnostics.error(name.range, "library " + quoted(name.text) + " imports itself");
+    for (const Name &each : std::span(importing).subspan(static_cast<size_t>(around - importing.begin())))
+      message.note(each.range, "imported here");
+    return nullptr;
+  }
+  if (!known.insert(name.text).second)
+    return nullptr;
+  const SyntaxTree *library = libraries ? libraries(name.text) : nullptr;
+  if (library && library->library)
+    return library;
+  diagnostics.error(name.range, "there is no library " + quoted(name.text));
+  return nullptr;
+}
+
+void Declarations::readItem(const Item &item) {
   switch (item.kind) {
   case ItemKind::kFixed:
     return readFixed(as<FixedItem>(item));
@@ -157,13 +172,19 @@ void Declarations::readItem(const Item &item, const LibraryResolver &) {
   case ItemKind::kStatement:
     body.push_back(as<StatementItem>(item).statement);
     return;
+  case ItemKind::kRequire:
+    if (requirements == Requirements::kHeld && integer(as<RequireItem>(item).condition) == 0)
+      broken = &as<RequireItem>(item);
+    return;
+  case ItemKind::kCost:
+    if (requirements == Requirements::kHeld)
+      cost = integer(as<CostItem>(item).value);
+    return;
   case ItemKind::kKernel:
   case ItemKind::kLibrary:
   case ItemKind::kImport:
   case ItemKind::kTargets:
   case ItemKind::kReference:
-  case ItemKind::kRequire:
-  case ItemKind::kCost:
     return;
   }
 }

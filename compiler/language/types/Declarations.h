@@ -22,8 +22,12 @@ bool isBuiltInFunction(std::string_view name);
 
 class Declarations {
 public:
-  Declarations(const GivenValues &given, Program &program, Diagnostics &diagnostics)
-      : given(given), program(program), diagnostics(diagnostics) {}
+  // What the `require` lines are read for. A program that is compiled has a configuration that they admit.
+  enum class Requirements : uint8_t { kIgnored, kHeld };
+
+  Declarations(const GivenValues &given, Program &program, Diagnostics &diagnostics,
+               Requirements requirements = Requirements::kIgnored)
+      : given(given), program(program), diagnostics(diagnostics), requirements(requirements) {}
 
   // Reads a kernel and what it imports. False after an error.
   bool read(const SyntaxTree &kernel, const LibraryResolver &libraries);
@@ -46,6 +50,9 @@ public:
   const KernelItem *kernel = nullptr;
   const GridItem *grid = nullptr;
   std::vector<const Statement *> body;
+  // With Requirements::kHeld: the first `require` that does not hold, behind which nothing is read, and the predicted cost.
+  const RequireItem *broken = nullptr;
+  std::optional<int64_t> cost;
 
 private:
   template <typename T> static T *find(const std::unordered_map<std::string_view, T *> &map, std::string_view name) {
@@ -54,7 +61,8 @@ private:
   }
 
   void readFile(const SyntaxTree &tree, const LibraryResolver &libraries);
-  void readItem(const Item &item, const LibraryResolver &libraries);
+  const SyntaxTree *imported(const Name &name, const LibraryResolver &libraries);
+  void readItem(const Item &item);
   void readFixed(const FixedItem &item);
   void readAxis(const AxisItem::Axis &declared);
   void readTensor(const TensorItem::Declaration &declared);
@@ -68,6 +76,7 @@ private:
   const GivenValues &given;
   Program &program;
   Diagnostics &diagnostics;
+  Requirements requirements;
   std::unordered_map<std::string_view, SourceRange> places;
   std::unordered_map<std::string_view, std::optional<Constant>> constants; // nothing: not given, or an error before
   std::unordered_map<std::string_view, Axis *> axes;
@@ -75,7 +84,8 @@ private:
   std::unordered_map<std::string_view, ScalarArgument *> scalars;
   std::unordered_map<std::string_view, const Record *> records;
   std::unordered_map<std::string_view, const FunctionItem *> functions;
-  std::unordered_set<std::string_view> imported, fixed, wordsOfKernel;
+  std::unordered_set<std::string_view> known, fixed, wordsOfKernel; // libraries, values of the problem, operators
+  std::vector<Name> importing; // the libraries around the file that is read
 };
 
 } // namespace nsa::language

@@ -224,6 +224,46 @@ Result<CompiledKernel> CompilerLibrary::compileOnce(const CompileRequest &reques
   return kernel;
 }
 
+// A program with errors is a report and no error of the call.
+static Result<ProgramReport> reportOf(const nsa_compiler_api &api, const ApiResult &result, nsa_compiler_status code) {
+  ProgramReport report;
+  report.isGood = code == 0;
+  if (result.get())
+    report.messages = api.messages(result.get());
+  if (!report.isGood && report.messages.empty())
+    return result.status(code);
+  size_t bytes = 0;
+  const void *text = api.output(result.get(), &bytes);
+  report.text.assign(static_cast<const char *>(text), bytes);
+  return report;
+}
+
+Result<ProgramReport> CompilerLibrary::check(const ProgramCheckRequest &request) const {
+  LibraryCall inside;
+  NSA_RETURN_IF_ERROR(inside.status());
+  std::vector<nsa_compiler_value> values;
+  for (const auto &[name, text] : request.values)
+    values.push_back({name.c_str(), text.c_str()});
+  nsa_compiler_check_request call = {};
+  call.size = sizeof call;
+  call.path = request.path.c_str();
+  call.values = values.data();
+  call.value_count = values.size();
+  call.target = request.target.c_str();
+  call.explain = request.explains;
+  ApiResult result(*api);
+  const nsa_compiler_status code = api->check(&call, result.out());
+  return reportOf(*api, result, code);
+}
+
+Result<ProgramReport> CompilerLibrary::format(const std::string &name, std::string_view text) const {
+  LibraryCall inside;
+  NSA_RETURN_IF_ERROR(inside.status());
+  ApiResult result(*api);
+  const nsa_compiler_status code = api->format(name.c_str(), text.data(), text.size(), result.out());
+  return reportOf(*api, result, code);
+}
+
 Result<std::string> CompilerLibrary::emit(const CompileRequest &request, nsa_compiler_stage stage) const {
   LibraryCall inside;
   NSA_RETURN_IF_ERROR(inside.status());

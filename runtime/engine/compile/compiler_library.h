@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nsa {
@@ -39,6 +40,21 @@ struct CompiledKernel {
   double compileMs = 0; // the time of everything after rendering
 };
 
+// A file of the tile language that is to be checked.
+struct ProgramCheckRequest {
+  std::string path;
+  std::map<std::string, std::string> values; // of the problem, and of choices
+  std::string target;                        // "": all that the file names
+  bool explains = false;
+};
+
+// What the compiler says of a file of the tile language.
+struct ProgramReport {
+  bool isGood = false;
+  std::string messages; // errors and warnings, with the line and a caret
+  std::string text;     // of a good file: what was checked, what was explained, or the layout
+};
+
 class CompilerLibrary {
 public:
   // Opens the compiler library. An empty path means the file libnsa_compiler.so in the folder of libnsa.so.
@@ -54,6 +70,11 @@ public:
   Result<CompiledKernel> compile(const CompileRequest &request) const;
   // Returns the output of one stage of the compiler, for example the rendered template or the emitted CUDA source.
   Result<std::string> emit(const CompileRequest &request, nsa_compiler_stage stage) const;
+
+  // Checks a file of the tile language for all targets. The result is an error only if nothing could be checked.
+  Result<ProgramReport> check(const ProgramCheckRequest &request) const;
+  // Lays out a text of the tile language. `name` is what messages call the text.
+  Result<ProgramReport> format(const std::string &name, std::string_view text) const;
 
   const std::string &path() const { return file; }
   std::string sourceId() const { return api->source_id ? api->source_id : ""; }

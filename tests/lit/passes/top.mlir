@@ -5,7 +5,7 @@
 
 // 8 * 5 * (32 + 4) = 1440 bytes, then 64 * 32 * 2.
 // LIMIT: error: needs 10752 bytes of shared memory, but a block may use 10000
-// LIMIT: note: one of its tiles, '!tile.top<32, 5>'
+// LIMIT: note: a tile of 1440 bytes
 // CHECK: tile.shared_bytes = 10752 : i64
 func.func @top(%q: !tile.view<bf16, 1>, %out: !tile.view<i32, 1>, %n: i32, %row: i32) attributes {tile.warps = 2 : i32} {
   %yes = arith.constant true

@@ -184,6 +184,35 @@ std::vector<std::string> compileTargets() {
   return names;
 }
 
+void addSettings(CLI::App &command, std::vector<std::string> &settings, const std::string &help) {
+  command.add_option("--set", settings, help)
+      ->check(CLI::Validator(
+          [](std::string &text) {
+            return text.find('=') == std::string::npos || text.front() == '=' || text.back() == '='
+                       ? "'" + text + "' is not NAME=VALUE"
+                       : "";
+          },
+          ""))
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+}
+
+Result<std::map<std::string, std::string>> settingsOf(const std::vector<std::string> &settings) {
+  std::map<std::string, std::string> values;
+  for (const std::string &setting : settings) {
+    const size_t equals = setting.find('=');
+    if (!values.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second)
+      return Status::invalid("--set", setting, "names a value that was set before");
+  }
+  return values;
+}
+
+void addCompilerOption(CLI::App &command, std::string &path) {
+  command.add_option("--compiler", path, "libnsa_compiler.so (default: NSA_COMPILER, else beside libnsa.so)")
+      ->type_name("FILE");
+}
+
 std::string compileTargetsText() { return targetNames(" or "); }
 
 std::string millisecondsText(double milliseconds) {

@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -34,6 +35,8 @@ void addBenchCommand(CLI::App &app, Action &action);
 void addCacheCommand(CLI::App &app, Action &action);
 void addDoctorCommand(CLI::App &app, Action &action);
 void addValidateCommand(CLI::App &app, Action &action);
+void addCheckCommand(CLI::App &app, Action &action);
+void addFmtCommand(CLI::App &app, Action &action);
 void addHelpCommand(CLI::App &app, Action &action);
 
 // Which operators a flag accepts: only the operators of the specification, or also the kernels that are used only as
@@ -88,6 +91,11 @@ struct EngineFlags {
 
 // The targets that kernels can be compiled for: "cpu", "sm_80", ...
 std::vector<std::string> compileTargets();
+// The option --set NAME=VALUE, which may be repeated, and the values that it gives.
+void addSettings(CLI::App &command, std::vector<std::string> &settings, const std::string &help);
+Result<std::map<std::string, std::string>> settingsOf(const std::vector<std::string> &settings);
+// The option --compiler.
+void addCompilerOption(CLI::App &command, std::string &path);
 std::string compileTargetsText(); // "cpu, sm_80, ... or sm_120a"
 
 // Adds the options --config and --input to verbs that run an operator, and reads the operator's inputs from the two

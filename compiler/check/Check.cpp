@@ -1,0 +1,142 @@
+#include "compiler/check/Check.h"
+
+#include "compiler/check/CheckedProblems.h"
+#include "compiler/check/ProgramCheck.h"
+#include "compiler/check/ProgramFiles.h"
+#include "compiler/language/Format.h"
+#include "compiler/language/Suggestion.h"
+#include "runtime/model/targets.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+namespace nsa {
+
+namespace {
+
+using language::Diagnostics;
+using language::SyntaxTree;
+using NameSet = std::set<std::string, std::less<>>;
+
+std::string joined(const auto &texts) {
+  std::string result;
+  for (const auto &text : texts)
+    result.append(result.empty() ? "" : ", ").append(text);
+  return result;
+}
+
+// The operators that a kernel serves, and the words of its targets.
+void checkWords(const SyntaxTree &kernel, Diagnostics &diagnostics) {
+  for (const language::Name &name : kernel.kernel->operators) {
+    const OperatorDef *def = findOperator(name.text);
+    if (!def)
+      diagnostics.error(name.range, "there is no operator '" + std::string(name.text) + "'")
+          .hint("a kernel of one's own has no 'serves'");
+    else if (def->isWhole)
+      diagnostics.error(name.range, "the operator '" + std::string(name.text) + "' is several kernels, and has none");
+  }
+  for (const language::Item *item : kernel.items)
+    if (const auto *targets = language::asIf<language::TargetsItem>(item))
+      for (const language::Name &name : targets->targets)
+        if (!Target::knowsWord(name.text))
+          diagnostics.error(name.range, "there is no target '" + std::string(name.text) + "'")
+              .hint("the targets are gpu, " + targetNames());
+}
+
+Result<std::vector<const Target *>> targetsOf(const SyntaxTree &kernel, const CheckRequest &request) {
+  std::vector<const Target *> targets;
+  for (const TargetDef &def : kTargets) {
+    NSA_ASSIGN_OR_RETURN(const Target *target, Target::find(def.name));
+    bool isNamed = true;
+    for (const language::Item *item : kernel.items)
+      if (const auto *named = language::asIf<language::TargetsItem>(item))
+        isNamed = std::ranges::any_of(named->targets,
+                                      [&](const language::Name &name) { return target->matches(name.text); });
+    if (isNamed && (request.target.empty() || request.target == def.name))
+      targets.push_back(target);
+  }
+  if (!targets.empty())
+    return targets;
+  NSA_RETURN_IF_ERROR(Target::find(request.target).status());
+  return Status::invalid("target", request.target, "is no target of " + request.path);
+}
+
+// Values that the caller gives are those of choices or of the problem.
+Status checkValues(const SyntaxTree &kernel, const NameSet &fixed, const CheckRequest &request) {
+  std::vector<std::string> names(fixed.begin(), fixed.end());
+  names.emplace_back("dtype");
+  for (const language::Item *item : kernel.items)
+    if (const auto *choices = language::asIf<language::ChoiceItem>(item))
+      for (const language::ChoiceItem::Choice &choice : choices->choices) {
+        const auto given = request.values.find(choice.name.text);
+        std::vector<std::string> values;
+        for (const language::NumberExpr *value : choice.values)
+          values.push_back(std::to_string(value->integer));
+        if (given != request.values.end() && std::ranges::find(values, given->second) == values.end())
+          return Status::invalid(given->first, given->second, "must be one of " + joined(values));
+        names.emplace_back(choice.name.text);
+      }
+  for (const auto &[name, value] : request.values)
+    if (std::ranges::find(names, name) == names.end())
+      return Status::invalid(name, value, "is neither a choice nor a fixed value of " + request.path,
+                             "its names are " + joined(names));
+  return Status::ok();
+}
+
+CheckReport failed(const Diagnostics &diagnostics) { return {false, diagnostics.toString(), ""}; }
+
+} // namespace
+
+Result<CheckReport> checkProgram(const CheckRequest &request) {
+  Diagnostics diagnostics;
+  ProgramFiles files(diagnostics);
+  NSA_ASSIGN_OR_RETURN(const SyntaxTree *tree, files.read(request.path));
+  if (diagnostics.hasErrors())
+    return failed(diagnostics);
+  const language::LibraryResolver libraries = files.libraries(request.path);
+  language::LibraryResolver resolve = libraries;
+  if (tree->library) {
+    // The declarations of a library are checked in a kernel that imports it.
+    const std::string name(tree->library->name.text);
+    resolve = [&libraries, library = tree, name](std::string_view text) {
+      return text == name ? library : libraries(text);
+    };
+    tree = files.parse("a kernel that imports " + name, "kernel of_" + name + "\nimport " + name + "\n");
+  }
+  const NameSet fixed = fixedNames(*tree, resolve);
+  checkWords(*tree, diagnostics);
+  if (diagnostics.hasErrors())
+    return failed(diagnostics);
+  NSA_RETURN_IF_ERROR(checkValues(*tree, fixed, request));
+  NSA_ASSIGN_OR_RETURN(const std::vector<const Target *> targets, targetsOf(*tree, request));
+  NameSet assumed;
+  const std::vector<CheckedProblem> problems = checkedProblems(*tree, fixed, request.values, assumed);
+
+  ProgramCheck check(*tree, resolve, files, request.explains);
+  // A GPU's program is the one that is explained, where there is one.
+  for (const bool isGpu : {true, false})
+    for (const Target *target : targets)
+      if (target->isGpu == isGpu)
+        NSA_RETURN_IF_ERROR(check.run(*target, problems));
+  CheckReport report{!check.hasErrors(), check.messages(), check.explanation()};
+  if (report.isGood && !request.explains) {
+    std::vector<std::string> names;
+    for (const Target *target : targets)
+      names.emplace_back(target->name);
+    report.text = request.path + ": " + std::to_string(check.programs()) + " programs are right, for " + joined(names);
+    if (!assumed.empty())
+      report.text += "; assumed: " + joined(assumed) + " = " + std::string(kAssumedValue);
+    report.text += "\n";
+  }
+  return report;
+}
+
+FormatReport formatProgram(std::string name, std::string_view text) {
+  const language::SourceFile file(std::move(name), std::string(text));
+  Diagnostics diagnostics;
+  std::optional<std::string> layout = language::format(file, diagnostics);
+  return {layout.has_value(), diagnostics.toString(), std::move(layout).value_or("")};
+}
+
+} // namespace nsa
