@@ -51,8 +51,8 @@ Result<std::vector<const Target *>> targetsOf(const SyntaxTree &kernel, const Ch
     bool isNamed = true;
     for (const language::Item *item : kernel.items)
       if (const auto *named = language::asIf<language::TargetsItem>(item))
-        isNamed = std::ranges::any_of(named->targets,
-                                      [&](const language::Name &name) { return target->matches(name.text); });
+        isNamed =
+            std::ranges::any_of(named->targets, [&](const language::Name &name) { return target->matches(name.text); });
     if (isNamed && (request.target.empty() || request.target == def.name))
       targets.push_back(target);
   }

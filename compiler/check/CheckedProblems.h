@@ -28,8 +28,8 @@ std::set<std::string, std::less<>> fixedNames(const language::SyntaxTree &kernel
 
 // For each operator that the kernel serves, and each element type of a call: problems of usual sizes, in which each
 // value that is a word or a truth value has each of its values at least once. A kernel that serves no operator gets the
-// same values under their names. All other names of `fixed` are in `assumed`, and have kAssumedValue. `values` are those
-// that the caller gives, which all problems have.
+// same values under their names. All other names of `fixed` are in `assumed`, and have kAssumedValue. `values` are
+// those that the caller gives, which all problems have.
 std::vector<CheckedProblem> checkedProblems(const language::SyntaxTree &kernel,
                                             const std::set<std::string, std::less<>> &fixed,
                                             const language::GivenValues &values,

@@ -41,8 +41,7 @@ private:
   static std::string describe(const Target &target, const language::GivenValues &problem,
                               const language::GivenValues &choices);
   // Whether the kernel serves the problem.
-  bool check(const Target &target, int lanes, const CheckedProblem &problem,
-             language::Configurations &configurations);
+  bool check(const Target &target, int lanes, const CheckedProblem &problem, language::Configurations &configurations);
   enum class Outcome : uint8_t { kDone, kTooLarge };
   Outcome compile(const Target &target, const language::GivenValues &values, language::Diagnostics &diagnostics,
                   std::string &sharedMemory);

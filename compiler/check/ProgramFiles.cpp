@@ -22,9 +22,10 @@ Result<std::string> textOf(const fs::path &path) {
   if (isRegular)
     stream.open(path, std::ios::binary);
   if (!isRegular || !stream)
-    return Status::error(ErrorCode::kIoError,
-                         "cannot read " + path.string() + ": " +
-                             (error ? error.message() : isRegular ? "permission or medium" : "no regular file"));
+    return Status::error(ErrorCode::kIoError, "cannot read " + path.string() + ": " +
+                                                  (error       ? error.message()
+                                                   : isRegular ? "permission or medium"
+                                                               : "no regular file"));
   std::string text(std::min<uintmax_t>(fs::file_size(path, error), language::kMostSourceBytes + 1), '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(stream.gcount()));

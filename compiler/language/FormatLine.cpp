@@ -79,8 +79,11 @@ public:
   Piece read(const Word &word, bool isDeclarationWord) {
     const bool followsOperand = isOperand;
     const bool isUnary = word.kind == TokenKind::kNot || (word.kind == TokenKind::kMinus && !followsOperand);
-    // Of two names in a row the second one is a word such as `by`; only `paged` is written like a call.
-    const bool isWord = isDeclarationWord || (word.kind == TokenKind::kName && followsOperand && word.text != "paged");
+    // Of two names in a row the second one is a word such as `by`, but behind `store unique`; only `paged` is written
+    // like a call.
+    const bool isInner = word.kind == TokenKind::kName && followsOperand && !followsUnique && word.text != "paged";
+    const bool isWord = isDeclarationWord || isInner;
+    followsUnique = previous == TokenKind::kStore && word.kind == TokenKind::kName && word.text == "unique";
     bool isOfConditional = word.kind == TokenKind::kQuestion;
     if (word.kind == TokenKind::kColon && conditionals.back() > 0) {
       isOfConditional = true;
@@ -127,7 +130,7 @@ private:
   }
 
   TokenKind previous = TokenKind::kEnd;
-  bool isFirst = true, isGlued = false, isOperand = false;
+  bool isFirst = true, isGlued = false, isOperand = false, followsUnique = false;
   std::vector<int> conditionals = {0}; // `?` without their `:`, in each bracket that is open
 };
 

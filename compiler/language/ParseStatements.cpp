@@ -156,16 +156,18 @@ const Statement *Parser::forStatement() {
   return statementNode<ForAxisStatement>(first, isStatic, index, Name{axis->text, axis->range}, body);
 }
 
-// "store" place "=" expr
+// "store" [ "unique" ] place "=" expr
 const Statement *Parser::storeStatement() {
   const Token first = current;
   take(TokenKind::kStore);
+  // A tensor may be called so, too.
+  const bool isUnique = following.kind == TokenKind::kName && takeWord("unique");
   const Place where = place();
   if (at(TokenKind::kPlusAssign))
     fail(here(), "a store does not add").hint("store x[..] = load x[..] + .., of a tensor that is inout");
   need(TokenKind::kAssign);
   const Expr *value = expr();
-  return statementNode<StoreStatement>(first, where, value);
+  return statementNode<StoreStatement>(first, isUnique, where, value);
 }
 
 // "report" expr "at" expr "if" expr

@@ -116,9 +116,10 @@ struct ForAxisStatement : Statement {
   Block body;
 };
 
-// `store place = value`
+// `store place = value`, `store unique place = value`
 struct StoreStatement : Statement {
   static constexpr StatementKind kKind = StatementKind::kStore;
+  bool isUnique; // the writer promises that no two rows have one place
   Place place;
   const Expr *value;
 };

@@ -91,8 +91,7 @@ Ending endingOf(const Result<ExitCode> &code) { return code ? Ending(*code) : En
 
 void addCheckCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<CheckFlags>();
-  CLI::App *command =
-      app.add_subcommand("check", "Check files of the tile language for all targets; needs no device");
+  CLI::App *command = app.add_subcommand("check", "Check files of the tile language for all targets; needs no device");
   command->add_option("FILE", flags->paths, "Kernels or libraries (docs/language.md)")->required()->type_name("");
   command->add_flag("--explain", flags->explains,
                     "Print what the text does not say: the axes of each value, what of it exists, fills and edges");

@@ -37,8 +37,11 @@ std::optional<std::vector<Choice>> choicesOf(const SyntaxTree &kernel, const Giv
   return choices;
 }
 
-bool advance(std::vector<Choice> &choices) {
-  for (size_t i = choices.size(); i-- > 0;) {
+// The next combination in which one of the first `count` choices differs. False: there is none.
+bool advance(std::vector<Choice> &choices, size_t count) {
+  for (size_t i = count; i < choices.size(); ++i)
+    choices[i].place = 0;
+  for (size_t i = count; i-- > 0;) {
     if (++choices[i].place < choices[i].syntax->values.size())
       return true;
     choices[i].place = 0;
@@ -54,27 +57,37 @@ Configurations configurationsOf(const SyntaxTree &kernel, const LibraryResolver 
   std::optional<std::vector<Choice>> choices = choicesOf(kernel, given, diagnostics);
   if (!choices)
     return result;
+  GivenValues values = given;
+  size_t count = 0; // of the choices on which it depends whether the combination is admitted
   do {
-    Configuration configuration;
-    GivenValues values = given;
-    for (const Choice &choice : *choices) {
-      const std::string text = std::to_string(choice.syntax->values[choice.place]->integer);
-      configuration.choices.insert_or_assign(std::string(choice.syntax->name.text), text);
-      values.insert_or_assign(std::string(choice.syntax->name.text), text);
-    }
+    for (const Choice &choice : *choices)
+      values.insert_or_assign(std::string(choice.syntax->name.text),
+                              std::to_string(choice.syntax->values[choice.place]->integer));
+    const auto chosen = [&] {
+      GivenValues list;
+      for (const Choice &choice : *choices)
+        list.insert(*values.find(choice.syntax->name.text));
+      return list;
+    };
     Program program;
-    Declarations declarations(values, program, diagnostics, Declarations::Requirements::kHeld);
+    Declarations declarations(values, program, diagnostics, Declarations::Use::kConfiguration);
     const bool isAdmitted = declarations.read(kernel, libraries);
     if (diagnostics.hasErrors())
       return {};
+    count = choices->size();
     if (isAdmitted) {
-      configuration.cost = declarations.cost.value_or(0);
-      result.list.push_back(std::move(configuration));
-    } else if (!result.broken || declarations.broken->range.begin >= result.broken->range.begin) {
-      result.broken = declarations.broken;
-      result.excluded = std::move(configuration.choices);
+      result.list.push_back({chosen(), declarations.cost.value_or(0)});
+      continue;
     }
-  } while (advance(*choices));
+    // Choices that stand behind the `require` do not change it.
+    const uint32_t end = declarations.broken->range.begin;
+    while (count > 0 && (*choices)[count - 1].syntax->name.range.begin > end)
+      --count;
+    if (!result.broken || declarations.broken->range.begin >= result.broken->range.begin) {
+      result.broken = declarations.broken;
+      result.excluded = chosen();
+    }
+  } while (advance(*choices, count));
   std::ranges::stable_sort(result.list, {}, &Configuration::cost);
   return result;
 }

@@ -99,6 +99,15 @@ private:
       const bool equal = left->kind == right->kind && left->word == right->word;
       return Constant::ofInteger(equal == (expr.op == BinaryOp::kEqual));
     }
+    int64_t ignored = 0;
+    const bool overflows =
+        (expr.op == BinaryOp::kAdd && __builtin_add_overflow(left->integer, right->integer, &ignored)) ||
+        (expr.op == BinaryOp::kSubtract && __builtin_sub_overflow(left->integer, right->integer, &ignored)) ||
+        (expr.op == BinaryOp::kMultiply && __builtin_mul_overflow(left->integer, right->integer, &ignored));
+    if (overflows) {
+      diagnostics.error(expr.opRange, "a constant has 64 bits, and this one needs more");
+      return std::nullopt;
+    }
     std::optional<Constant> result = foldConstants(expr.op, *left, *right);
     if (!result)
       return refuse(&expr, "division by zero");

@@ -53,6 +53,21 @@ template <typename Match> const NameExpr *findName(const Expr *expr, Match match
   }
 }
 
+// Whether a declaration of this kind may decide which configurations are admitted.
+bool isOfConfiguration(ItemKind kind) {
+  switch (kind) {
+  case ItemKind::kFixed:
+  case ItemKind::kConst:
+  case ItemKind::kChoice:
+  case ItemKind::kRequire:
+  case ItemKind::kCost:
+  case ItemKind::kThreads:
+    return true;
+  default:
+    return false;
+  }
+}
+
 } // namespace
 
 bool isBuiltInWord(std::string_view name) { return isAmong(kBuiltInWords, name); }
@@ -86,7 +101,7 @@ void Declarations::readFile(const SyntaxTree &tree, const LibraryResolver &libra
         if (const SyntaxTree *library = imported(name, libraries))
           imports.emplace_back(name, library);
   for (const Item *item : tree.items)
-    if (!broken)
+    if (!broken && (use == Use::kProgram || isOfConfiguration(item->kind)))
       readItem(*item);
   for (const auto &[name, library] : imports) {
     importing.push_back(name);
@@ -107,8 +122,14 @@ const SyntaxTree *Declarations::imported(const Name &name, const LibraryResolver
   if (!known.insert(name.text).second)
     return nullptr;
   const SyntaxTree *library = libraries ? libraries(name.text) : nullptr;
-  if (library && library->library)
-    return library;
+  if (library && library->library) {
+    const Name &own = library->library->name;
+    if (own.text == name.text)
+      return library;
+    diagnostics.error(name.range, "the file of library " + quoted(name.text) + " is library " + quoted(own.text))
+        .note(own.range, "it says so here");
+    return nullptr;
+  }
   diagnostics.error(name.range, "there is no library " + quoted(name.text));
   return nullptr;
 }
@@ -173,11 +194,11 @@ void Declarations::readItem(const Item &item) {
     body.push_back(as<StatementItem>(item).statement);
     return;
   case ItemKind::kRequire:
-    if (requirements == Requirements::kHeld && integer(as<RequireItem>(item).condition) == 0)
+    if (use == Use::kConfiguration && integer(as<RequireItem>(item).condition) == 0)
       broken = &as<RequireItem>(item);
     return;
   case ItemKind::kCost:
-    if (requirements == Requirements::kHeld)
+    if (use == Use::kConfiguration)
       cost = integer(as<CostItem>(item).value);
     return;
   case ItemKind::kKernel:
@@ -277,6 +298,15 @@ void Declarations::readAxis(const AxisItem::Axis &declared) {
   }
   if (program.axes.size() == kMostAxes) {
     diagnostics.error(declared.name.range, "a program has at most " + std::to_string(kMostAxes) + " axes");
+    return;
+  }
+  int64_t places = declared.isOuter ? extent->integer : 1;
+  for (const Axis &axis : program.axes)
+    places *= axis.isOuter ? axis.count : 1;
+  if (places > kMostPlaces) {
+    diagnostics.error(declared.extent->range, "outer axes have at most " + std::to_string(kMostPlaces) +
+                                                  " places together, with '" + name + "' they have " +
+                                                  std::to_string(places));
     return;
   }
   Axis &axis = program.axes.emplace_back();

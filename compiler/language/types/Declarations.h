@@ -22,12 +22,12 @@ bool isBuiltInFunction(std::string_view name);
 
 class Declarations {
 public:
-  // What the `require` lines are read for. A program that is compiled has a configuration that they admit.
-  enum class Requirements : uint8_t { kIgnored, kHeld };
+  // What is read: what a program needs that has an admitted configuration, or what says whether a configuration is
+  // admitted, and its cost.
+  enum class Use : uint8_t { kProgram, kConfiguration };
 
-  Declarations(const GivenValues &given, Program &program, Diagnostics &diagnostics,
-               Requirements requirements = Requirements::kIgnored)
-      : given(given), program(program), diagnostics(diagnostics), requirements(requirements) {}
+  Declarations(const GivenValues &given, Program &program, Diagnostics &diagnostics, Use use = Use::kProgram)
+      : given(given), program(program), diagnostics(diagnostics), use(use) {}
 
   // Reads a kernel and what it imports. False after an error.
   bool read(const SyntaxTree &kernel, const LibraryResolver &libraries);
@@ -50,7 +50,7 @@ public:
   const KernelItem *kernel = nullptr;
   const GridItem *grid = nullptr;
   std::vector<const Statement *> body;
-  // With Requirements::kHeld: the first `require` that does not hold, behind which nothing is read, and the predicted cost.
+  // Of a configuration: the first `require` that does not hold, behind which nothing is read, and the predicted cost.
   const RequireItem *broken = nullptr;
   std::optional<int64_t> cost;
 
@@ -76,7 +76,7 @@ private:
   const GivenValues &given;
   Program &program;
   Diagnostics &diagnostics;
-  Requirements requirements;
+  Use use;
   std::unordered_map<std::string_view, SourceRange> places;
   std::unordered_map<std::string_view, std::optional<Constant>> constants; // nothing: not given, or an error before
   std::unordered_map<std::string_view, Axis *> axes;
@@ -85,7 +85,7 @@ private:
   std::unordered_map<std::string_view, const Record *> records;
   std::unordered_map<std::string_view, const FunctionItem *> functions;
   std::unordered_set<std::string_view> known, fixed, wordsOfKernel; // libraries, values of the problem, operators
-  std::vector<Name> importing; // the libraries around the file that is read
+  std::vector<Name> importing;                                      // the libraries around the file that is read
 };
 
 } // namespace nsa::language

@@ -5,7 +5,7 @@ namespace nsa::language {
 namespace {
 
 void collectConjuncts(Value *predicate, std::vector<Value *> &result) {
-  if (predicate->op == Op::kAnd) {
+  if (predicate->op == Op::kAnd && predicate->size <= kMostFormulaSize) {
     collectConjuncts(predicate->operands[0], result);
     collectConjuncts(predicate->operands[1], result);
   } else if (!isConstant(predicate, 1)) {

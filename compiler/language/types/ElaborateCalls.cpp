@@ -90,6 +90,8 @@ Typed Elaborator::recordOf(const Record &record, const CallExpr &expr) {
     if (!fits || (!value.isNumber() && value.value->element != member.element))
       return fail(expr.arguments[i]->range, "field '" + std::string(member.name) + "' is " +
                                                 std::string(nameOf(member.element)) + ", this is " + describe(value));
+    if (value.isNumber() && !converted(value, member.element, expr.arguments[i]->range))
+      return {};
     nameValueOf(value, member.name);
     members.push_back(value);
   }
@@ -104,9 +106,12 @@ Typed Elaborator::inlined(const FunctionItem &function, const CallExpr &expr) {
     return fail(expr.range, "'" + std::string(name) + "' takes " + counted(function.parameters.size(), "value") +
                                 ", found " + std::to_string(expr.arguments.size()));
   std::vector<Typed> arguments;
-  for (const Expr *argument : expr.arguments)
+  for (const Expr *argument : expr.arguments) {
     if (!arguments.emplace_back(this->expr(*argument)))
       return {};
+    if (arguments.back().is(Form::kList))
+      return fail(argument->range, "a list cannot be passed to a function");
+  }
   Scope scope;
   scope.isFunction = true;
   if (!bindAxes(function, expr, arguments, scope))

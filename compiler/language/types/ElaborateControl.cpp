@@ -370,7 +370,7 @@ void Elaborator::forAxis(const ForAxisStatement &statement) {
     return;
   }
   if (statement.isStatic) {
-    for (int64_t i = 0; i < along->count && !diagnostics->isFull(); ++i) {
+    for (int64_t i = 0; i < along->count && !diagnostics->isFull() && mayGoOn(statement.range); ++i) {
       scopes.emplace_back();
       bind(statement.index, Typed::of(Constant::ofInteger(i)), false);
       statements(statement.body.statements);
@@ -405,6 +405,8 @@ bool Elaborator::isPresent(const Value *tensor) const {
 }
 
 void Elaborator::knowPresent(Value *condition, bool holds) {
+  if (condition->size > kMostFormulaSize)
+    return;
   if (condition->op == Op::kPresent && holds)
     presentTensors.push_back(condition->operands[0]);
   if (condition->op == Op::kNot)

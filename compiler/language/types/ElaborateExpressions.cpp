@@ -88,6 +88,17 @@ bool Elaborator::isLazy(const Expr &expr) {
 }
 
 Typed Elaborator::expr(const Expr &expr) {
+  if (!mayGoOn(expr.range))
+    return {};
+  const Typed value = typed(expr);
+  if (value.is(Form::kFormula) && value.value->size > kMostFormulaSize)
+    return fail(expr.range,
+                "a formula has at most " + std::to_string(kMostFormulaSize) + " operations, with those of its parts",
+                "it is computed wherever it is used: make a tile of it with 'var x: i32[..] = ..'");
+  return value;
+}
+
+Typed Elaborator::typed(const Expr &expr) {
   // A let gives its name to what it binds as a whole.
   if (expr.kind != ExprKind::kLoad)
     pendingName = {};

@@ -6,7 +6,7 @@ namespace nsa::language {
 
 void Elaborator::statements(std::span<const Statement *const> list) {
   const std::span<const Statement *const> outer = following;
-  for (size_t i = 0; i < list.size() && !diagnostics->isFull(); ++i) {
+  for (size_t i = 0; i < list.size() && !diagnostics->isFull() && mayGoOn(list[i]->range); ++i) {
     following = list.subspan(i + 1);
     if (list[i]->kind == StatementKind::kReturnIf) {
       // What follows is the other branch.
@@ -58,8 +58,10 @@ void Elaborator::let(const LetStatement &statement) {
   for (const LetStatement::Binding &binding : statement.bindings) {
     const Target &target = binding.target;
     pendingName = target.isTuple ? std::string_view() : target.names.front().text;
+    boundAtTopLevel = isAtTopLevel() && !target.isTuple ? binding.value : nullptr;
     Typed value = expr(*binding.value);
     pendingName = {};
+    boundAtTopLevel = nullptr;
     if (!target.isTuple) {
       // A name is bound after an error too, so that its uses are none.
       nameValueOf(value, target.names.front().text);

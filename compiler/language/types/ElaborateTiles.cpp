@@ -1,5 +1,7 @@
 #include "compiler/language/types/Elaborator.h"
 
+#include "runtime/base/problem.h"
+
 #include <algorithm>
 
 namespace nsa::language {
@@ -361,9 +363,16 @@ Typed Elaborator::top(const CallExpr &expr) {
     return fail(expr.range, "top(n) over an axis has one number, found " + std::to_string(expr.arguments.size()));
   if (!overOne(expr, along))
     return {};
+  if (boundAtTopLevel != &expr)
+    return fail(expr.range, "a list is bound by a let at the top level of the kernel",
+                "let best = top(n) over " + std::string(along->name) + ", outside of blocks and functions");
   const std::optional<int64_t> slots = declarations.integer(expr.arguments[0]);
   if (!slots)
     return {};
+  constexpr int64_t kMostSlots = Spec::kMostSelCount;
+  if (*slots < 1 || *slots > kMostSlots)
+    return fail(expr.arguments[0]->range,
+                "a list has 1 to " + std::to_string(kMostSlots) + " slots, this is " + std::to_string(*slots));
   Value *list = builder.make(Op::kTop, Form::kList, Element::kI32, along->bit(), {}, expr.range);
   list->axis = along;
   list->index = *slots;
@@ -383,39 +392,6 @@ Typed Elaborator::next(const CallExpr &expr) {
     return {};
   return Typed::of(
       builder.make(Op::kNext, Form::kTile, Element::kI32, list.value->axes, {list.value, after}, expr.range));
-}
-
-// Programs of one grid that write the same place, and rows that nothing bounds.
-void Elaborator::checkStore(const Value &store, const StoreStatement &statement) {
-  const Access &access = *store.access;
-  const Tensor &tensor = *access.tensor->tensor;
-  uint32_t parts = conditionParts | access.tensor->parts | (access.chunk ? access.chunk->parts : 0) |
-                   (access.condition ? access.condition->parts : 0);
-  bool isBounded = access.condition || access.place;
-  for (const Value *coordinate : access.coordinates) {
-    parts |= coordinate->parts;
-    for (const Presence &known : coordinate->presence) {
-      parts |= known.bound->parts;
-      isBounded |= known.axis == access.rowAxis;
-    }
-  }
-  for (size_t i = 0; i < gridParts.size(); ++i)
-    if (!(parts & (uint32_t{1} << i))) {
-      error(statement.range, "programs of different '" + std::string(gridParts[i]) + "' store to the same place of '" +
-                                 std::string(tensor.name) + "'")
-          .note("no coordinate and no condition depends on " + std::string(gridParts[i]))
-          .hint("[.. if " + std::string(gridParts[i]) + " == 0]");
-      return;
-    }
-  if (!access.rowAxis || isBounded)
-    return;
-  const auto along = std::ranges::find_if(
-      access.coordinates, [&](const Value *value) { return (value->axes & access.rowAxis->bit()) != 0; });
-  diagnostics
-      ->warning((*along)->range, "every element of '" + std::string(access.rowAxis->name) +
-                                     "' is stored, in the last tile too: nothing bounds this index")
-      .note(statement.range, "stored here")
-      .hint(".. + iota(" + std::string(access.rowAxis->name) + ") below n");
 }
 
 } // namespace nsa::language

@@ -25,6 +25,18 @@ void Elaborator::run() {
   declareGrid();
   scopes.emplace_back();
   statements(declarations.body);
+  if (firstBeyond.file)
+    diagnostics
+        ->error(firstBeyond,
+                "the program is too large: more than " + std::to_string(kMostValues) + " operations before this one")
+        .hint("a call of a function counts as often as it is made, and a static loop as often as it turns");
+}
+
+bool Elaborator::mayGoOn(const SourceRange &range) {
+  const bool isSmall = ++steps <= kMostValues && program.valueCount <= kMostValues;
+  if (!isSmall && !firstBeyond.file)
+    firstBeyond = range;
+  return isSmall;
 }
 
 // ---------------------------------------------------------------------------------------------------------- messages

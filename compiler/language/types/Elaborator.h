@@ -64,6 +64,8 @@ private:
     error(range, std::move(text)).hint(std::move(hint));
     return {};
   }
+  // Whether more may be typed. A program that is too large is reported at its end.
+  bool mayGoOn(const SourceRange &range);
   std::string describe(const Typed &typed) const;
   Typed unknownName(const SourceRange &range, std::string_view name, std::string_view what);
 
@@ -121,6 +123,7 @@ private:
 
   // --- expressions (ElaborateExpressions.cpp)
   Typed expr(const Expr &expr);
+  Typed typed(const Expr &expr);
   Typed unary(const UnaryExpr &expr);
   Typed binary(const BinaryExpr &expr);
   Typed logical(const BinaryExpr &expr);
@@ -179,7 +182,12 @@ private:
     SourceRange range;
   };
   Typed placeTensor(const Place &place);
+  // What holds of every store (ElaborateStores.cpp).
   void checkStore(const Value &store, const StoreStatement &statement);
+  void checkExistence(const Value &store, const StoreStatement &statement);
+  void checkPrograms(const Value &store, const StoreStatement &statement);
+  void checkDistinct(const Value &store, const StoreStatement &statement);
+  void checkBound(const Value &store, const StoreStatement &statement);
   bool address(const Place &place, bool isStore, Address &result);
   Typed load(const LoadExpr &expr);
   Typed loadAt(const Address &address, int64_t staysInShared);
@@ -214,6 +222,8 @@ private:
                const CallExpr &expr);
   Typed reducedTile(const Typed &argument, const Axis *along, const CallExpr &expr);
   Typed top(const CallExpr &expr);
+  // Whether a statement stands in no block of the kernel and in no function.
+  bool isAtTopLevel() const { return scopes.size() == 2 && calls.empty(); }
   Typed next(const CallExpr &expr);
   Value *tile(const Expr &expr, std::string_view what);
   // The value with `neutral` for what does not exist along the axis.
@@ -227,6 +237,8 @@ private:
   Declarations &declarations;
   Program &program;
   Diagnostics *diagnostics;
+  uint32_t steps = 0;      // expressions and statements that were typed
+  SourceRange firstBeyond; // where a program became too large
   ValueBuilder builder;
   Ends ends;
   Edges edges;
@@ -239,6 +251,7 @@ private:
   std::vector<const Value *> presentTensors;
   std::unordered_map<const Tensor *, Value *> tensorValues;
   std::unordered_map<const ScalarArgument *, Value *> argumentValues;
+  const Expr *boundAtTopLevel = nullptr;       // what a let at the top level binds, while it is typed
   std::string_view pendingName;                // the name that a let gives to the expression that is typed
   std::span<const Statement *const> following; // statements behind the one that is typed, in its block
   struct KnownPlace {

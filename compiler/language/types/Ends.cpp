@@ -73,7 +73,7 @@ void Sum::add(Value *value, int64_t factor, uint32_t outside) {
     return;
   }
   const bool isTerm = outside != 0 && (value->form == Form::kScalar || (value->ends && value->depth < outside));
-  if (isTerm) {
+  if (isTerm || value->size > kMostFormulaSize) {
     addTerm(value, factor);
     return;
   }

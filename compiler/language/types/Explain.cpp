@@ -50,6 +50,8 @@ std::string write(const Value &value, int outer, bool isWhole = false) {
     return toString(value.number);
   if (!value.name.empty() && !isWhole)
     return std::string(value.name);
+  if (value.size > kMostFormulaSize)
+    return "..";
   const auto operand = [&](size_t number, int binding) { return write(*value.operands[number], binding); };
   const auto bracketed = [&](std::string text, int binding) { return binding < outer ? "(" + text + ")" : text; };
   if (const Infix infix = infixOf(value.op); infix.binding)

@@ -25,6 +25,12 @@ namespace nsa::language {
 using AxisSet = uint32_t;
 inline constexpr size_t kMostAxes = 32;
 inline constexpr AxisSet kAllAxes = ~AxisSet{0};
+// A formula is computed wherever it is used, and looked at as a tree.
+inline constexpr uint32_t kMostFormulaSize = 512;
+// More of them are no program that anything could compile: functions call functions, or static loops are nested.
+inline constexpr uint32_t kMostValues = 200'000;
+// Places of all outer axes, multiplied: there is a tile for each of them.
+inline constexpr int64_t kMostPlaces = 256;
 // Deeper than any block.
 inline constexpr uint32_t kMostDepth = ~uint32_t{0};
 
@@ -213,6 +219,8 @@ struct Value {
   AxisSet zero;   // axes along which what does not exist is known to be 0
   uint32_t order; // in which values were made
   uint32_t parts; // of the grid: those that the value depends on, as bits
+  uint32_t
+      size; // operations that the value is made of, each counted wherever it is an operand; scalars of formulas are 1
   uint32_t depth; // of the innermost block that it is made in: it can be used in all blocks inside of that one
   // What the operation is besides its operands.
   Constant number;

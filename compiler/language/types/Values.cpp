@@ -98,6 +98,36 @@ Op inverseOf(Op comparison) {
 
 } // namespace
 
+namespace {
+
+uint32_t sizeOf(Form form, std::span<Value *const> operands) {
+  uint32_t size = 1;
+  for (const Value *operand : operands)
+    if (operand && size <= kMostFormulaSize)
+      size += form == Form::kFormula && operand->form == Form::kScalar ? 1 : operand->size;
+  return size;
+}
+
+} // namespace
+
+bool isSame(const Value *left, const Value *right) {
+  // What exists of an index, and along which axes it is looked at, does not change it.
+  while (left->op == Op::kBelow || (left->op == Op::kWiden && left->form != Form::kTile))
+    left = left->operands[0];
+  while (right->op == Op::kBelow || (right->op == Op::kWiden && right->form != Form::kTile))
+    right = right->operands[0];
+  if (left == right)
+    return true;
+  if (left->op != right->op || left->element != right->element)
+    return false;
+  if (left->op == Op::kConstant)
+    return left->number == right->number;
+  if (left->op == Op::kIota)
+    return left->axis == right->axis;
+  return isElementwise(left->op) && left->size == right->size && left->size <= kMostFormulaSize &&
+         std::ranges::equal(left->operands, right->operands, isSame);
+}
+
 Body *ValueBuilder::newBody() {
   Body &block = program.blocks.emplace_back();
   block.depth = current ? current->depth + 1 : 0;
@@ -114,6 +144,7 @@ Value *ValueBuilder::make(Op op, Form form, Element element, AxisSet axes, std::
   value->axes = axes;
   value->operands = list(std::span<Value *const>(operands.begin(), operands.size()));
   value->range = range;
+  value->size = sizeOf(form, value->operands);
   for (const Value *operand : operands)
     value->parts |= operand->parts;
   if (form == Form::kFormula) {
@@ -192,6 +223,7 @@ Value *ValueBuilder::elementwise(Op op, Element element, std::span<Value *const>
     form = Form::kTile;
   Value *value = make(op, form, element, axes, {}, range);
   value->operands = list(operands);
+  value->size = sizeOf(form, operands);
   for (const Value *operand : operands) {
     value->presence = united(value->presence, operand->presence);
     value->taints = united(value->taints, operand->taints);
@@ -222,7 +254,8 @@ Value *ValueBuilder::negated(Value *condition) {
     return elementwise(inverseOf(condition->op), Element::kBool, condition->operands, condition->range);
   if (condition->op == Op::kNot)
     return condition->operands[0];
-  if ((condition->op == Op::kAnd || condition->op == Op::kOr) && condition->form == Form::kScalar)
+  const bool isLogical = condition->op == Op::kAnd || condition->op == Op::kOr;
+  if (isLogical && condition->form == Form::kScalar && condition->size <= kMostFormulaSize)
     return elementwise(condition->op == Op::kAnd ? Op::kOr : Op::kAnd, Element::kBool,
                        {negated(condition->operands[0]), negated(condition->operands[1])}, condition->range);
   return elementwise(Op::kNot, Element::kBool, {condition}, condition->range);

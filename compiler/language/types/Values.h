@@ -94,6 +94,8 @@ inline bool isConstant(const Value *value, int64_t number) {
 inline bool isConstant(const Value *value) { return value->op == Op::kConstant; }
 // Whether the operation computes one element from the same element of each operand.
 inline bool isElementwise(Op op) { return op >= Op::kAdd && op <= Op::kBelow; }
+// Whether two values are the same number wherever they stand, as they are made in the same way of the same values.
+bool isSame(const Value *left, const Value *right);
 inline bool isComparison(Op op) { return op >= Op::kEqual && op <= Op::kGreaterEqual; }
 
 } // namespace nsa::language

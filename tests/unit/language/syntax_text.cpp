@@ -149,6 +149,8 @@ public:
       break;
     case StatementKind::kStore:
       open("store");
+      if (as<StoreStatement>(node).isUnique)
+        word("unique");
       place(as<StoreStatement>(node).place);
       expr(as<StoreStatement>(node).value);
       break;

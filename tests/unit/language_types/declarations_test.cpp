@@ -113,5 +113,84 @@ TEST(LanguageDeclarations, ALibraryComesBehindTheKernelWhereItIsUsed) {
   EXPECT_EQ(used, "out table rows far ");
 }
 
+TEST(LanguageDeclarations, LibrariesDoNotImportEachOther) {
+  LanguageProgram program("kernel x\nimport one\n");
+  program.add("one", "library one\nimport two\n");
+  program.add("two", "library two\nimport one\n");
+  EXPECT_FALSE(program.type());
+  EXPECT_EQ(program.messages(), "two.tile:2:8: error: library 'one' imports itself\n"
+                                "import one\n"
+                                "       ^~~\n"
+                                "x.tile:2:8: note: imported here\n"
+                                "import one\n"
+                                "       ^~~\n"
+                                "one.tile:2:8: note: imported here\n"
+                                "import two\n"
+                                "       ^~~\n");
+}
+
+TEST(LanguageDeclarations, ALibraryIsThereAndHasItsName) {
+  LanguageProgram program("kernel x\nimport one, two\n");
+  program.add("two", "library three\n");
+  EXPECT_FALSE(program.type());
+  EXPECT_EQ(program.messages(), "x.tile:2:8: error: there is no library 'one'\n"
+                                "import one, two\n"
+                                "       ^~~\n"
+                                "x.tile:2:13: error: the file of library 'two' is library 'three'\n"
+                                "import one, two\n"
+                                "            ^~~\n"
+                                "two.tile:1:9: note: it says so here\n"
+                                "library three\n"
+                                "        ^~~~~\n");
+}
+
+TEST(LanguageDeclarations, OneImportIsEnough) {
+  LanguageProgram program("kernel x\nimport one, two\naxis row = 16\n"
+                          "tensor y[time]: f32\nstore y[iota(row) below 9] = twice(one)\n");
+  program.add("one", "library one\nconst one = 1\n");
+  program.add("two", "library two\nimport one\nfn twice(x) { return x + one }\n");
+  EXPECT_TRUE(program.type()) << program.messages();
+}
+
+TEST(LanguageDeclarations, AConstantFitsIn64Bits) {
+  EXPECT_EQ(mistakeOf("axis row = 4611686018427387904 * 4"),
+            "x.tile:2:12: error: extent of 'row' is no constant\n"
+            "axis row = 4611686018427387904 * 4\n"
+            "           ^~~~~~~~~~~~~~~~~~~~~~~\n"
+            "x.tile:2:32: note: a constant has 64 bits, and this one needs more\n"
+            "axis row = 4611686018427387904 * 4\n"
+            "                               ^\n");
+}
+
+TEST(LanguageDeclarations, MistakesOfConstants) {
+  const auto message = [](const std::string &value) {
+    const std::string all = mistakeOf("const a = " + value);
+    return all.substr(0, all.find('\n'));
+  };
+  EXPECT_EQ(message("1.5"), "x.tile:2:11: error: a constant is an integer");
+  EXPECT_EQ(message("(1, 2)"), "x.tile:2:11: error: this is no constant");
+  EXPECT_EQ(message("abs(1)"), "x.tile:2:11: error: this is no constant");
+  EXPECT_EQ(message("relu + 1"), "x.tile:2:11: error: words can only be compared with == and !=");
+  EXPECT_EQ(message("-relu"), "x.tile:2:12: error: 'relu' is a word, and can only be compared");
+  EXPECT_EQ(message("roundup(3, 0)"), "x.tile:2:11: error: roundup wants a positive divisor");
+  EXPECT_EQ(message("none"), "x.tile:2:11: error: 'none' is no constant");
+}
+
+TEST(LanguageDeclarations, MistakesOfTypes) {
+  EXPECT_EQ(mistakeOf("scalar a: i64"), "x.tile:2:11: error: a scalar of the call is i32 or f32\n"
+                                        "scalar a: i64\n"
+                                        "          ^~~\n");
+  EXPECT_EQ(mistakeOf("record A { a: i32[row] }"), "x.tile:2:15: error: a field is a number or a bool\n"
+                                                   "record A { a: i32[row] }\n"
+                                                   "              ^~~~~~~~\n");
+  EXPECT_EQ(mistakeOf("tensor a[b]: f16"), "x.tile:2:14: error: unknown element type 'f16'\n"
+                                           "tensor a[b]: f16\n"
+                                           "             ^~~\n");
+  std::string axes = "axis a0 = 1";
+  for (int i = 1; i < 33; ++i)
+    axes += ", a" + std::to_string(i) + " = 1";
+  EXPECT_EQ(mistakeOf(axes).substr(0, 53), "x.tile:2:284: error: a program has at most 32 axes\n..");
+}
+
 } // namespace
 } // namespace nsa::language
