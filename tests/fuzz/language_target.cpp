@@ -1,9 +1,12 @@
-// A program of the tile language: what is read says the same in its layout, and all messages are about places in it.
+// A program of the tile language: what is read says the same in its layout, all messages are about places in it, and
+// typing it ends.
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/language_program.h"
 
 #include "compiler/language/Format.h"
 #include "compiler/language/Lexer.h"
-#include "compiler/language/Parser.h"
+#include "compiler/language/types/Explain.h"
+#include "compiler/language/types/Types.h"
 #include "tests/unit/language/syntax_text.h"
 
 #include <string>
@@ -11,35 +14,12 @@
 namespace nsa::fuzz {
 namespace {
 
-using language::Diagnostic;
 using language::Diagnostics;
 using language::Lexer;
-using language::Severity;
 using language::SourceFile;
 using language::SyntaxTree;
 using language::Token;
 using language::TokenKind;
-
-bool isUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const uint32_t length = language::firstCharacter(text).length;
-    if (length == 0)
-      return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
-void checkMessages(const SourceFile &file, const Diagnostics &diagnostics) {
-  expect(diagnostics.list().size() <= Diagnostics::kMostErrors, "errors have a limit");
-  for (const Diagnostic &message : diagnostics.list()) {
-    expect(message.severity == Severity::kError && !message.text.empty(), "what is refused has a reason");
-    expect(message.range.file == &file && message.range.begin <= message.range.end &&
-               message.range.end <= file.text().size(),
-           "a message is about a place in the file");
-    expect(isUtf8(message.toString()), "a message can be printed");
-  }
-}
 
 std::vector<std::string> commentsOf(const SourceFile &file) {
   Diagnostics diagnostics;
@@ -65,16 +45,29 @@ void checkLayout(const SourceFile &file, const SyntaxTree &tree) {
   expect(language::format(laidOut, diagnostics) == layout, "a layout is its own layout");
 }
 
+// What is typed can be explained, and what is not has a reason.
+void checkTypes(LanguageProgram &program) {
+  for (const bool isGpu : {true, false}) {
+    Diagnostics diagnostics;
+    const language::GivenValues values = program.values(isGpu);
+    const auto typed = language::typeProgram(*program.tree, program.libraries(), values, diagnostics);
+    program.checkMessages(diagnostics);
+    expect((typed != nullptr) != diagnostics.hasErrors(), "a program is typed or refused");
+    if (typed)
+      (void)language::explain(*typed);
+  }
+}
+
 void runLanguage(std::string_view input) {
-  const SourceFile file("fuzz.tile", std::string(input));
-  Diagnostics diagnostics;
-  const auto tree = language::parse(file, diagnostics);
-  checkMessages(file, diagnostics);
-  (void)syntaxText(*tree); // what was read beside a mistake is whole
-  if (diagnostics.hasErrors())
+  LanguageProgram program(input);
+  program.checkMessages(program.diagnostics);
+  (void)syntaxText(*program.tree); // what was read beside a mistake is whole
+  if (program.diagnostics.hasErrors())
     return;
-  expect(tree->kernel || tree->library, "a program says what it is");
-  checkLayout(file, *tree);
+  expect(program.tree->kernel || program.tree->library, "a program says what it is");
+  checkLayout(program.file(), *program.tree);
+  if (program.tree->kernel)
+    checkTypes(program);
 }
 
 const Registration kLanguage({"language", runLanguage});
