@@ -5,6 +5,7 @@
 #include "compiler/check/ProgramFiles.h"
 #include "compiler/language/Format.h"
 #include "compiler/language/Suggestion.h"
+#include "runtime/base/kernel_arguments.h"
 #include "runtime/model/targets.h"
 
 #include <algorithm>
@@ -42,6 +43,45 @@ void checkWords(const SyntaxTree &kernel, Diagnostics &diagnostics) {
         if (!Target::knowsWord(name.text))
           diagnostics.error(name.range, "there is no target '" + std::string(name.text) + "'")
               .hint("the targets are gpu, " + targetNames());
+}
+
+// A grid is computed for a call, so that a name without a meaning is not met before.
+void checkGrid(const SyntaxTree &kernel, std::span<const SyntaxTree *const> files, Diagnostics &diagnostics) {
+  std::vector<std::string_view> known;
+  for (const DriverValue &value : driverValues())
+    known.push_back(value.name);
+  for (const SyntaxTree *file : files)
+    for (const language::Item *item : file->items) {
+      if (const auto *fixed = language::asIf<language::FixedItem>(item))
+        for (const language::Name &name : fixed->names)
+          known.push_back(name.text);
+      if (const auto *constants = language::asIf<language::ConstItem>(item))
+        for (const language::Binding &binding : constants->bindings)
+          known.push_back(binding.name.text);
+      if (const auto *choices = language::asIf<language::ChoiceItem>(item))
+        for (const language::ChoiceItem::Choice &choice : choices->choices)
+          known.push_back(choice.name.text);
+      if (const auto *scalars = language::asIf<language::ScalarItem>(item))
+        for (const language::Field &field : scalars->scalars)
+          known.push_back(field.name.text);
+    }
+  const bool isOfOperator = !kernel.kernel->operators.empty();
+  const auto isUnknown = [&](std::string_view name) {
+    int64_t number = 0;
+    return std::ranges::find(known, name) == known.end() && !lookupEnumerator(name, number) &&
+           !(isOfOperator && findGridSize(name));
+  };
+  for (const language::Item *item : kernel.items)
+    if (const auto *grid = language::asIf<language::GridItem>(item))
+      for (const language::GridItem::Dimension &dimension : grid->dimensions)
+        for (const language::Binding &part : dimension.parts)
+          if (const language::NameExpr *name = language::findName(part.value, isUnknown)) {
+            const std::string text(name->text);
+            const std::string_view nearest = language::nearestWord(name->text, known);
+            diagnostics.error(name->range, "no size of the grid is called '" + text + "'")
+                .hint(nearest.empty() ? "declare it: scalar " + text + ": i32"
+                                      : "did you mean '" + std::string(nearest) + "'?");
+          }
 }
 
 Result<std::vector<const Target *>> targetsOf(const SyntaxTree &kernel, const CheckRequest &request) {
@@ -104,8 +144,10 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
     };
     tree = files.parse("a kernel that imports " + name, "kernel of_" + name + "\nimport " + name + "\n");
   }
-  const NameSet fixed = fixedNames(*tree, resolve);
+  const std::vector<const SyntaxTree *> program = filesOf(*tree, resolve);
+  const NameSet fixed = fixedNames(program);
   checkWords(*tree, diagnostics);
+  checkGrid(*tree, program, diagnostics);
   if (diagnostics.hasErrors())
     return failed(diagnostics);
   NSA_RETURN_IF_ERROR(checkValues(*tree, fixed, request));

@@ -60,24 +60,32 @@ GivenValues restricted(const Problem &problem, const std::set<std::string, std::
   return result;
 }
 
-void collectFixed(const SyntaxTree &tree, const language::LibraryResolver &libraries,
-                  std::set<std::string, std::less<>> &imported, std::set<std::string, std::less<>> &names) {
-  for (const language::Item *item : tree.items) {
-    if (const auto *fixed = language::asIf<language::FixedItem>(item))
-      for (const language::Name &name : fixed->names)
-        names.emplace(name.text);
+void collectFiles(const SyntaxTree &tree, const language::LibraryResolver &libraries,
+                  std::vector<const SyntaxTree *> &files) {
+  files.push_back(&tree);
+  for (const language::Item *item : tree.items)
     if (const auto *import = language::asIf<language::ImportItem>(item))
       for (const language::Name &name : import->libraries)
-        if (const SyntaxTree *library = imported.emplace(name.text).second ? libraries(name.text) : nullptr)
-          collectFixed(*library, libraries, imported, names);
-  }
+        if (const SyntaxTree *library = libraries(name.text);
+            library && std::ranges::find(files, library) == files.end())
+          collectFiles(*library, libraries, files);
 }
 
 } // namespace
 
-std::set<std::string, std::less<>> fixedNames(const SyntaxTree &kernel, const language::LibraryResolver &libraries) {
-  std::set<std::string, std::less<>> imported, names;
-  collectFixed(kernel, libraries, imported, names);
+std::vector<const SyntaxTree *> filesOf(const SyntaxTree &kernel, const language::LibraryResolver &libraries) {
+  std::vector<const SyntaxTree *> files;
+  collectFiles(kernel, libraries, files);
+  return files;
+}
+
+std::set<std::string, std::less<>> fixedNames(std::span<const SyntaxTree *const> files) {
+  std::set<std::string, std::less<>> names;
+  for (const SyntaxTree *file : files)
+    for (const language::Item *item : file->items)
+      if (const auto *fixed = language::asIf<language::FixedItem>(item))
+        for (const language::Name &name : fixed->names)
+          names.emplace(name.text);
   return names;
 }
 

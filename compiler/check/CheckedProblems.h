@@ -7,6 +7,7 @@
 #include "runtime/base/problem.h"
 
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +23,11 @@ struct CheckedProblem {
 // The value of what no problem of an operator has.
 inline constexpr std::string_view kAssumedValue = "64";
 
-// The `fixed` names of a kernel and its libraries.
-std::set<std::string, std::less<>> fixedNames(const language::SyntaxTree &kernel,
-                                              const language::LibraryResolver &libraries);
+// The kernel and the libraries that it imports, directly or not.
+std::vector<const language::SyntaxTree *> filesOf(const language::SyntaxTree &kernel,
+                                                  const language::LibraryResolver &libraries);
+// The `fixed` names of these files.
+std::set<std::string, std::less<>> fixedNames(std::span<const language::SyntaxTree *const> files);
 
 // For each operator that the kernel serves, and each element type of a call: problems of usual sizes, in which each
 // value that is a word or a truth value has each of its values at least once. A kernel that serves no operator gets the

@@ -1,4 +1,4 @@
-// The parser's state and its rules: one function for each rule of the grammar (docs/decisions/0008-tile-language.md).
+// The parser's state and its rules: one function for each rule of the grammar (docs/language.md).
 // After a mistake a rule does not stop: the parser has failed, no token matches any more, and all rules return, until a
 // statement or a declaration recovers. What they return then is of no use, and may be nullptr.
 // Thread-safety: none.

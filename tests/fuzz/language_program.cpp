@@ -70,7 +70,9 @@ GivenValues LanguageProgram::values(bool isGpu) {
 }
 
 void LanguageProgram::checkMessages(const Diagnostics &found) const {
-  expect(found.errorCount() <= Diagnostics::kMostErrors, "errors have a limit");
+  const auto isError = [](const Diagnostic &message) { return message.severity == Severity::kError; };
+  expect(static_cast<size_t>(std::ranges::count_if(found.list(), isError)) <= Diagnostics::kMostErrors,
+         "errors have a limit");
   for (const Diagnostic &message : found.list()) {
     const SourceRange &range = message.range;
     expect(!message.text.empty(), "what is refused has a reason");

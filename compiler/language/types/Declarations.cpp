@@ -24,35 +24,6 @@ bool isAmong(std::span<const char *const> words, std::string_view name) {
 
 std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
-// The first name of an expression that `matches`.
-template <typename Match> const NameExpr *findName(const Expr *expr, Match matches) {
-  if (!expr)
-    return nullptr;
-  switch (expr->kind) {
-  case ExprKind::kName:
-    return matches(as<NameExpr>(*expr).text) ? &as<NameExpr>(*expr) : nullptr;
-  case ExprKind::kUnary:
-    return findName(as<UnaryExpr>(*expr).operand, matches);
-  case ExprKind::kBinary: {
-    const NameExpr *found = findName(as<BinaryExpr>(*expr).left, matches);
-    return found ? found : findName(as<BinaryExpr>(*expr).right, matches);
-  }
-  case ExprKind::kConditional:
-    for (const Expr *part :
-         {as<ConditionalExpr>(*expr).condition, as<ConditionalExpr>(*expr).ifTrue, as<ConditionalExpr>(*expr).ifFalse})
-      if (const NameExpr *found = findName(part, matches))
-        return found;
-    return nullptr;
-  case ExprKind::kCall:
-    for (const Expr *argument : as<CallExpr>(*expr).arguments)
-      if (const NameExpr *found = findName(argument, matches))
-        return found;
-    return nullptr;
-  default:
-    return nullptr;
-  }
-}
-
 // Whether a declaration of this kind may decide which configurations are admitted.
 bool isOfConfiguration(ItemKind kind) {
   switch (kind) {

@@ -62,7 +62,7 @@ std::string write(const Value &value, int outer, bool isWhole = false) {
     return "iota(" + std::string(value.axis->name) + ")";
   case Op::kBelow:
   case Op::kWiden:
-    return write(*value.operands[0], outer);
+    return write(*value.operands[0], outer, isWhole && value.operands[0]->name == value.name);
   case Op::kSelect:
     return bracketed(operand(0, 1) + " ? " + operand(1, 1) + " : " + operand(2, 1), 0);
   case Op::kNegate:
