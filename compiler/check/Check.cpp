@@ -166,7 +166,8 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
     std::vector<std::string> names;
     for (const Target *target : targets)
       names.emplace_back(target->name);
-    report.text = request.path + ": " + std::to_string(check.programs()) + " programs are right, for " + joined(names);
+    report.text = request.path + ": " + std::to_string(check.programs()) +
+                  (check.programs() == 1 ? " program is right, for " : " programs are right, for ") + joined(names);
     if (!assumed.empty())
       report.text += "; assumed: " + joined(assumed) + " = " + std::string(kAssumedValue);
     report.text += "\n";

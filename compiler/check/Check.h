@@ -14,9 +14,9 @@
 namespace nsa {
 
 struct CheckRequest {
-  std::string path;
-  language::GivenValues values; // of the problem, and of choices
-  std::string target;           // "": all that the file names
+  std::string path{};
+  language::GivenValues values{}; // of the problem, and of choices
+  std::string target{};           // "": all that the file names
   bool explains = false;
 };
 

@@ -116,7 +116,10 @@ std::vector<CheckedProblem> checkedProblems(const SyntaxTree &kernel, const std:
     if (std::ranges::none_of(problems, isSame))
       problems.push_back(problem);
   };
-  for (const DType dtype : kElementTypes)
+  const auto given = values.find("dtype");
+  for (const DType dtype : kElementTypes) {
+    if (given != values.end() && given->second != dtypeName(dtype))
+      continue;
     for (const std::optional<Operator> &op : operators)
       for (const int64_t tokens : {kManyTokens, int64_t{1}})
         for (const Change change : kChanges) {
@@ -130,6 +133,7 @@ std::vector<CheckedProblem> checkedProblems(const SyntaxTree &kernel, const std:
             continue;
           add(op, dtype, restricted(op ? Problem::make(spec, maxima) : Problem::take(spec, maxima, ~0U, ~0U), fixed));
         }
+  }
   return problems;
 }
 

@@ -99,6 +99,7 @@ Status ProgramCheck::run(const Target &target, const std::vector<CheckedProblem>
     Diagnostics diagnostics;
     Diagnostic &message = diagnostics.error(last.broken->condition->range, "no configuration is left");
     message.note("it excludes the last one" + (last.excluded.empty() ? "" : ", " + textOf(last.excluded)));
+    ++programCount;
     keep(diagnostics, describe(target, first.fixed, {}));
   }
   return Status::ok();
@@ -118,6 +119,7 @@ bool ProgramCheck::check(const Target &target, int lanes, const CheckedProblem &
   Diagnostics declared;
   configurations = language::configurationsOf(kernel, libraries, values, declared);
   if (configurations.list.empty()) {
+    programCount += declared.hasErrors();
     keep(declared, describe(target, problem.fixed, {}));
     return declared.hasErrors();
   }
@@ -139,10 +141,12 @@ bool ProgramCheck::check(const Target &target, int lanes, const CheckedProblem &
     const bool isLast = i + 1 == std::min(kMostTries, configurations.list.size());
     if (outcome == Outcome::kTooLarge && !isLast)
       continue;
-    if (outcome == Outcome::kTooLarge)
-      compiled.error(kernel.kernel->name.range, "no configuration fits: " + sharedMemory)
-          .hint("require shared_bytes <= shared_limit, with a const shared_bytes that counts the tiles, excludes "
-                "configurations that do not fit");
+    if (outcome == Outcome::kTooLarge) {
+      Diagnostic &message = *reportMlir(sharedMemory, compiled);
+      message.text = "no configuration fits: " + message.text.substr(0, message.text.find(':'));
+      message.hint("require shared_bytes <= shared_limit, with a const shared_bytes that counts the tiles, excludes "
+                   "configurations that do not fit");
+    }
     ++programCount;
     keep(compiled, describe(target, shown, choices));
     break;
@@ -167,9 +171,8 @@ ProgramCheck::Outcome ProgramCheck::compile(const Target &target, const GivenVal
     tile::buildGpuPipeline(manager, target.sharedBytesPerBlock);
     if (mlir::succeeded(manager.run(*module)))
       return Outcome::kDone;
-    constexpr std::string_view kTooLarge = "error: needs ";
-    if (const size_t at = text.text().find(kTooLarge); at != std::string::npos) {
-      sharedMemory = text.text().substr(at + 7, text.text().find(':', at + 7) - at - 7);
+    if (text.text().find("error: needs ") != std::string::npos) {
+      sharedMemory = text.text();
       return Outcome::kTooLarge;
     }
     reportMlir(text.text(), diagnostics);
@@ -183,8 +186,8 @@ ProgramCheck::Outcome ProgramCheck::compile(const Target &target, const GivenVal
   return Outcome::kDone;
 }
 
-// What MLIR says about the operations of a program, as messages about the text that they come from.
-void ProgramCheck::reportMlir(const std::string &text, Diagnostics &diagnostics) const {
+// What MLIR says about the operations of a program, as messages about the text that they come from. Returns the last.
+Diagnostic *ProgramCheck::reportMlir(const std::string &text, Diagnostics &diagnostics) const {
   Diagnostic *message = nullptr;
   for (std::string_view rest = text; !rest.empty();) {
     std::string_view line = rest.substr(0, rest.find('\n'));
@@ -200,6 +203,7 @@ void ProgramCheck::reportMlir(const std::string &text, Diagnostics &diagnostics)
     else
       message = &diagnostics.error(place.file ? place : kernel.kernel->name.range, std::string(line));
   }
+  return message;
 }
 
 void ProgramCheck::keep(const Diagnostics &diagnostics, const std::string &where) {

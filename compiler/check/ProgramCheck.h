@@ -24,7 +24,7 @@ public:
   Status run(const Target &target, const std::vector<CheckedProblem> &problems);
 
   bool hasErrors() const { return errorCount != 0; }
-  // The programs that were compiled.
+  // The programs that were compiled, or that were refused before.
   size_t programs() const { return programCount; }
   // What was said, each message once. A message that not all programs have names one that has it.
   std::string messages() const;
@@ -45,7 +45,7 @@ private:
   enum class Outcome : uint8_t { kDone, kTooLarge };
   Outcome compile(const Target &target, const language::GivenValues &values, language::Diagnostics &diagnostics,
                   std::string &sharedMemory);
-  void reportMlir(const std::string &text, language::Diagnostics &diagnostics) const;
+  language::Diagnostic *reportMlir(const std::string &text, language::Diagnostics &diagnostics) const;
   void keep(const language::Diagnostics &diagnostics, const std::string &where);
 
   const language::SyntaxTree &kernel;

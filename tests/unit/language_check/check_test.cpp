@@ -1,0 +1,241 @@
+// What `nsa check` and `nsa fmt` say of a file: for which targets and problems it is compiled, and where messages
+// point.
+#include "compiler/check/Check.h"
+
+#include "tests/harness/scratch.h"
+
+#include <gtest/gtest.h>
+
+namespace nsa {
+namespace {
+
+constexpr std::string_view kCopy = R"(kernel copy
+
+fixed   columns
+choice  row_tile = 16 | 32
+choice  warps = 1 | 2
+require cpu ? warps == 1 : row_tile == 16 * warps
+grid    tile = ceildiv(rows, row_tile), 1, 1
+threads 32 * warps
+
+axis    row = row_tile, column = 64
+tensor  x[row; place: columns], y[row; place: columns]
+scalar  rows: i32
+
+let at = tile * row_tile + iota(row) below rows
+for place in 0 .. columns by column {
+  store y[at; place] = load x[at; place]
+}
+)";
+
+class LanguageCheck : public testing::Test {
+protected:
+  CheckReport check(std::string_view text, CheckRequest request = {}) {
+    request.path = scratch.write("x.tile", text);
+    Result<CheckReport> report = checkProgram(request);
+    EXPECT_TRUE(report) << report.status().toString();
+    if (!report)
+      return {};
+    CheckReport plain = std::move(*report);
+    for (std::string *part : {&plain.messages, &plain.text})
+      for (size_t at = 0; (at = part->find(folder(), at)) != std::string::npos;)
+        part->erase(at, folder().size());
+    return plain;
+  }
+  std::string refusal(std::string_view text, CheckRequest request) {
+    request.path = scratch.write("x.tile", text);
+    Result<CheckReport> report = checkProgram(request);
+    EXPECT_FALSE(report);
+    std::string message = report ? "" : report.status().toString();
+    if (const size_t at = message.find(folder()); at != std::string::npos)
+      message.erase(at, folder().size());
+    return message;
+  }
+  std::string folder() const { return scratch.file(""); }
+
+  // The text with one part replaced.
+  static std::string changed(const std::string &from, const std::string &to) {
+    std::string text(kCopy);
+    test::replaceOnce(text, from, to);
+    return text;
+  }
+
+  test::Scratch scratch;
+};
+
+TEST_F(LanguageCheck, AGoodProgramIsCompiledForEachTargetAndType) {
+  const CheckReport report = check(kCopy);
+  EXPECT_TRUE(report.isGood);
+  EXPECT_EQ(report.messages, "");
+  EXPECT_EQ(report.text, "x.tile: 21 programs are right, for cpu, sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120a; "
+                         "assumed: columns = 64\n");
+  EXPECT_EQ(check(kCopy, {.values = {{"columns", "1000"}, {"dtype", "fp32"}}, .target = "sm_90a"}).text,
+            "x.tile: 1 program is right, for sm_90a\n");
+  EXPECT_EQ(check(changed("fixed   columns\n", "targets cpu, sm_80\nfixed   columns\n")).text,
+            "x.tile: 6 programs are right, for cpu, sm_80; assumed: columns = 64\n");
+}
+
+TEST_F(LanguageCheck, WhatTheTextDoesNotSayIsExplained) {
+  const CheckReport report = check(kCopy, {.target = "sm_80", .explains = true});
+  EXPECT_TRUE(report.isGood);
+  EXPECT_EQ(report.text, "sm_80, columns=64; row_tile=16 warps=1\n"
+                         "at: i32[row] = tile * 16 + iota(row); exists where at < rows\n"
+                         "for place in 0 .. 64 step 64\n"
+                         "  y_tile: io[row, column]; exists where at < rows && place_index < 64\n");
+}
+
+TEST_F(LanguageCheck, AnErrorOfAllProgramsIsSaidOnce) {
+  const CheckReport report = check(changed("[at; place]\n", "[att; place]\n"));
+  EXPECT_FALSE(report.isGood);
+  EXPECT_EQ(report.text, "");
+  EXPECT_EQ(report.messages, "x.tile:16:31: error: unknown name 'att'\n"
+                             "  store y[at; place] = load x[att; place]\n"
+                             "                              ^~~\n"
+                             "hint: did you mean 'at' (line 14)?\n");
+}
+
+TEST_F(LanguageCheck, AnErrorOfSomeProgramsNamesOne) {
+  const CheckReport report = check(changed("load x[at; place]", "load x[at; cpu ? place : 5]"));
+  EXPECT_FALSE(report.isGood);
+  EXPECT_EQ(report.messages,
+            "x.tile:16:29: error: a column is an index that counts along one axis: first + iota(axis)\n"
+            "  store y[at; place] = load x[at; cpu ? place : 5]\n"
+            "                            ^~~~~~~~~~~~~~~~~~~~~~\n"
+            "note: for sm_80, columns=64; row_tile=16 warps=1\n");
+}
+
+TEST_F(LanguageCheck, ARequireThatLeavesNothingIsNamed) {
+  const CheckReport report = check(changed("threads", "require cpu || row_tile > 64\nthreads"));
+  EXPECT_FALSE(report.isGood);
+  EXPECT_EQ(report.messages, "x.tile:8:9: error: no configuration is left\n"
+                             "require cpu || row_tile > 64\n"
+                             "        ^~~~~~~~~~~~~~~~~~~~\n"
+                             "note: it excludes the last one, row_tile=32 warps=2\n"
+                             "note: for sm_80, columns=64\n");
+}
+
+TEST_F(LanguageCheck, TilesThatDoNotFitAreCounted) {
+  const CheckReport report = check(R"(kernel large
+
+axis    row = 64, key = 512, d = 256
+threads 128
+tensor  q[time; d], k[time; d], out[time; place: 512]
+scalar  rows: i32
+
+let index  = iota(row) below rows
+let q_tile = load q[index]
+for at in 0 .. rows by key @stages(2) {
+  let k_tile = load k[at]
+  store out[index; at] = dot(q_tile, k_tile) over d
+}
+)",
+                                   {.values = {{"dtype", "bf16"}}, .target = "sm_86"});
+  EXPECT_FALSE(report.isGood);
+  EXPECT_EQ(
+      report.messages,
+      "x.tile:1:8: error: no configuration fits: needs 557056 bytes of shared memory, but a block may use 101376\n"
+      "kernel large\n"
+      "       ^~~~~\n"
+      "x.tile:9:19: note: a tile of 32768 bytes\n"
+      "let q_tile = load q[index]\n"
+      "                  ^\n"
+      "x.tile:11:21: note: a tile of 524288 bytes\n"
+      "  let k_tile = load k[at]\n"
+      "                    ^\n"
+      "hint: require shared_bytes <= shared_limit, with a const shared_bytes that counts the tiles, excludes "
+      "configurations that do not fit\n");
+}
+
+TEST_F(LanguageCheck, ALibraryStandsBesideItsKernel) {
+  scratch.write("library/twice.tile", "library twice\nimport half\nfn twice(x) { return x / half_of_one() }\n");
+  scratch.write("library/half.tile", "library half\nfn half_of_one() { return 0.5 }\n");
+  std::string text = changed("fixed   columns\n", "import twice\nfixed   columns\n");
+  test::replaceOnce(text, "= load x[at; place]", "= twice(load x[at; place])");
+  EXPECT_EQ(check(text).messages, "");
+  // A library is checked by its declarations, and finds libraries beside it.
+  EXPECT_TRUE(checkProgram({.path = scratch.file("library/twice.tile")})->isGood);
+  EXPECT_EQ(check("library wrong\nconst a = b\n").messages, "x.tile:2:11: error: 'b' is no constant\n"
+                                                            "const a = b\n"
+                                                            "          ^\n");
+}
+
+TEST_F(LanguageCheck, AnImportLeavesNoFolder) {
+  scratch.write("secret.tile", "library secret\n");
+  EXPECT_EQ(check("kernel x\nimport secret\n").messages, "x.tile:2:8: error: there is no library 'secret'\n"
+                                                         "import secret\n"
+                                                         "       ^~~~~~\n");
+  EXPECT_EQ(check("kernel x\nimport ../secret\n").messages, "x.tile:2:8: error: expected a name, found '..'\n"
+                                                            "import ../secret\n"
+                                                            "       ^~\n");
+  std::filesystem::create_directories(scratch.file("library/folder.tile"));
+  EXPECT_EQ(check("kernel x\nimport folder\n").messages, "x.tile:2:8: error: there is no library 'folder'\n"
+                                                         "import folder\n"
+                                                         "       ^~~~~~\n");
+}
+
+TEST_F(LanguageCheck, OperatorsTargetsAndSizesOfTheGridAreKnown) {
+  EXPECT_EQ(check("kernel x serves windows, nsa\ntargets sm_75\n").messages,
+            "x.tile:1:17: error: there is no operator 'windows'\n"
+            "kernel x serves windows, nsa\n"
+            "                ^~~~~~~\n"
+            "hint: a kernel of one's own has no 'serves'\n"
+            "x.tile:1:26: error: the operator 'nsa' is several kernels, and has none\n"
+            "kernel x serves windows, nsa\n"
+            "                         ^~~\n"
+            "x.tile:2:9: error: there is no target 'sm_75'\n"
+            "targets sm_75\n"
+            "        ^~~~~\n"
+            "hint: the targets are gpu, cpu, sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120a\n");
+  EXPECT_EQ(check(changed("ceildiv(rows", "ceildiv(row_count")).messages,
+            "x.tile:7:24: error: no size of the grid is called 'row_count'\n"
+            "grid    tile = ceildiv(row_count, row_tile), 1, 1\n"
+            "                       ^~~~~~~~~\n"
+            "hint: declare it: scalar row_count: i32\n");
+}
+
+TEST_F(LanguageCheck, ARequestIsRefusedForWhatTheFileHasNoNameFor) {
+  EXPECT_EQ(refusal(kCopy, {.values = {{"rows", "5"}}}),
+            "invalid argument: rows = 5: is neither a choice nor a fixed value of x.tile (hint: its names are columns, "
+            "dtype, row_tile, warps)");
+  EXPECT_EQ(refusal(kCopy, {.values = {{"warps", "3"}}}), "invalid argument: warps = 3: must be one of 1, 2");
+  EXPECT_EQ(refusal(kCopy, {.target = "sm_75"}),
+            "invalid argument: target = 'sm_75': must be one of cpu, sm_80, sm_86, "
+            "sm_89, sm_90a, sm_100a, sm_120a");
+  EXPECT_EQ(refusal("kernel x\ntargets cpu\n", {.target = "sm_80"}),
+            "invalid argument: target = sm_80: is no target of x.tile");
+  const Result<CheckReport> absent = checkProgram({.path = scratch.file("absent.tile")});
+  EXPECT_FALSE(absent);
+  EXPECT_NE(absent.status().toString().find("absent.tile: No such file or directory"), std::string::npos)
+      << absent.status().toString();
+  EXPECT_NE(checkProgram({.path = "/dev/zero"}).status().toString().find("/dev/zero: no regular file"),
+            std::string::npos);
+}
+
+TEST_F(LanguageCheck, WhatIsNoTextIsRefusedSoon) {
+  EXPECT_EQ(check("kernel x\nlet a = \x9f\n").messages, "x.tile:2:9: error: not UTF-8 at byte 0x9f\n"
+                                                        "let a = ?\n"
+                                                        "        ^\n");
+  const CheckReport brackets = check("kernel x\nlet a = " + std::string(10 << 20, '('));
+  EXPECT_FALSE(brackets.isGood);
+  EXPECT_EQ(brackets.messages.substr(0, brackets.messages.find('\n')),
+            "x.tile:2:265: error: nested more than 256 deep");
+  EXPECT_NE(check(std::string(17 << 20, '\n')).messages.find("error: the file has more than 16 MiB"),
+            std::string::npos);
+}
+
+TEST(LanguageFormat, ALayoutIsItsOwnLayout) {
+  const FormatReport report = formatProgram("x.tile", "kernel   x\nlet a=1\nlet bcd=2 // two\n");
+  EXPECT_TRUE(report.isGood);
+  EXPECT_EQ(report.text, "kernel x\nlet a   = 1\nlet bcd = 2 // two\n");
+  EXPECT_EQ(formatProgram("x.tile", report.text).text, report.text);
+}
+
+TEST(LanguageFormat, ATextWithErrorsHasNone) {
+  const FormatReport report = formatProgram("x.tile", "kernel x\nlet a = (\n");
+  EXPECT_FALSE(report.isGood);
+  EXPECT_EQ(report.text, "");
+  EXPECT_EQ(report.messages.substr(0, 15), "x.tile:2:10: er");
+}
+
+} // namespace
+} // namespace nsa
