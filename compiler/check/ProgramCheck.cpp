@@ -100,7 +100,9 @@ Status ProgramCheck::run(const Target &target, const std::vector<CheckedProblem>
     Diagnostic &message = diagnostics.error(last.broken->condition->range, "no configuration is left");
     message.note("it excludes the last one" + (last.excluded.empty() ? "" : ", " + textOf(last.excluded)));
     ++programCount;
-    keep(diagnostics, describe(target, first.fixed, {}));
+    GivenValues shown = first.fixed;
+    shown.try_emplace("dtype", dtypeName(first.dtype));
+    keep(diagnostics, describe(target, shown, {}));
   }
   return Status::ok();
 }
@@ -116,16 +118,17 @@ bool ProgramCheck::check(const Target &target, int lanes, const CheckedProblem &
   if (kernel.kernel->operators.empty())
     values.erase("op");
 
+  GivenValues shown = problem.fixed;
+  shown.try_emplace("dtype", dtypeName(problem.dtype));
+  if (!kernel.kernel->operators.empty())
+    shown.insert_or_assign("op", values["op"]);
   Diagnostics declared;
   configurations = language::configurationsOf(kernel, libraries, values, declared);
   if (configurations.list.empty()) {
     programCount += declared.hasErrors();
-    keep(declared, describe(target, problem.fixed, {}));
+    keep(declared, describe(target, shown, {}));
     return declared.hasErrors();
   }
-  GivenValues shown = problem.fixed;
-  if (!kernel.kernel->operators.empty())
-    shown.insert_or_assign("op", values["op"]);
   std::string sharedMemory;
   for (size_t i = 0; i < std::min(kMostTries, configurations.list.size()); ++i) {
     const GivenValues &choices = configurations.list[i].choices;

@@ -78,7 +78,7 @@ TEST_F(LanguageCheck, AGoodProgramIsCompiledForEachTargetAndType) {
 TEST_F(LanguageCheck, WhatTheTextDoesNotSayIsExplained) {
   const CheckReport report = check(kCopy, {.target = "sm_80", .explains = true});
   EXPECT_TRUE(report.isGood);
-  EXPECT_EQ(report.text, "sm_80, columns=64; row_tile=16 warps=1\n"
+  EXPECT_EQ(report.text, "sm_80, columns=64 dtype=bf16; row_tile=16 warps=1\n"
                          "at: i32[row] = tile * 16 + iota(row); exists where at < rows\n"
                          "for place in 0 .. 64 step 64\n"
                          "  y_tile: io[row, column]; exists where at < rows && place_index < 64\n");
@@ -101,7 +101,7 @@ TEST_F(LanguageCheck, AnErrorOfSomeProgramsNamesOne) {
             "x.tile:16:29: error: a column is an index that counts along one axis: first + iota(axis)\n"
             "  store y[at; place] = load x[at; cpu ? place : 5]\n"
             "                            ^~~~~~~~~~~~~~~~~~~~~~\n"
-            "note: for sm_80, columns=64; row_tile=16 warps=1\n");
+            "note: for sm_80, columns=64 dtype=bf16; row_tile=16 warps=1\n");
 }
 
 TEST_F(LanguageCheck, ARequireThatLeavesNothingIsNamed) {
@@ -111,7 +111,7 @@ TEST_F(LanguageCheck, ARequireThatLeavesNothingIsNamed) {
                              "require cpu || row_tile > 64\n"
                              "        ^~~~~~~~~~~~~~~~~~~~\n"
                              "note: it excludes the last one, row_tile=32 warps=2\n"
-                             "note: for sm_80, columns=64\n");
+                             "note: for sm_80, columns=64 dtype=bf16\n");
 }
 
 TEST_F(LanguageCheck, TilesThatDoNotFitAreCounted) {
