@@ -19,7 +19,7 @@ inline constexpr ExitCodeRow kExitCodes[] = {
     {ExitCode::kDone, "Done. `cache diff`: the two files hold the same."},
     {ExitCode::kFailed,
      "Failed, and stderr says why. `cache diff`: the two files differ. `explain`: a plan would fail. "
-     "`run --check`, `cache verify`, `doctor` and `validate`: something is wrong."},
+     "`run --check`, `cache verify`, `check`, `fmt --check`, `doctor` and `validate`: something is wrong."},
     {ExitCode::kTrouble,
      "The command line was not understood, and stderr says why. `cache diff`: a file cannot be read."},
     {ExitCode::kLeft, "`tune`: kernels are left to measure, as the budget was spent or Ctrl-C ended the run. The same "
