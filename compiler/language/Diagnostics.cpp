@@ -133,7 +133,15 @@ std::string Diagnostic::toString() const {
 }
 
 Diagnostic &Diagnostics::add(Severity severity, const SourceRange &range, std::string text) {
-  const bool isKept = !isFull();
+  bool isKept = !isFull();
+  // A static loop and a function that is called several times give the same hint in each turn and call.
+  if (severity != Severity::kError) {
+    const auto isHint = [](const Diagnostic &message) { return message.severity != Severity::kError; };
+    const auto isSame = [&](const Diagnostic &message) {
+      return isHint(message) && message.range == range && message.text == text;
+    };
+    isKept &= std::ranges::none_of(messages, isSame) && std::ranges::count_if(messages, isHint) < kMostHints;
+  }
   errors += severity == Severity::kError;
   Diagnostic message;
   message.severity = severity;

@@ -43,7 +43,8 @@ struct Diagnostic {
 // The messages of one run, in the order in which they were reported.
 class Diagnostics {
 public:
-  static constexpr size_t kMostErrors = 20; // of more of them, most follow from the first ones
+  static constexpr size_t kMostErrors = 20;   // of more of them, most follow from the first ones
+  static constexpr ptrdiff_t kMostHints = 20; // warnings and remarks, of which each is kept once
 
   explicit Diagnostics(size_t mostErrors = kMostErrors) : mostErrors(mostErrors) {}
 

@@ -104,7 +104,7 @@ mlir::Value Lowering::scalar(const Value *value) {
     return known;
   if (value->op == Op::kWiden && value->form == Form::kScalar)
     return scalar(value->operands[0]);
-  refuse(value->range, "this value cannot be computed here yet");
+  refuseUnmade(value);
   return constant(Constant::ofInteger(0), value->element);
 }
 
@@ -122,7 +122,7 @@ mlir::Value Lowering::tileAt(const Value *value, const Shape &shape) {
     return formulaTile(value, shape);
   mlir::Value known = value->op == Op::kResult ? scalar(value) : values.lookup(value);
   if (!known) {
-    refuse(value->range, "this value cannot be computed here yet");
+    refuseUnmade(value);
     return {};
   }
   const Shape own = shapes.of(value);

@@ -82,6 +82,11 @@ private:
                       bool isTransposed, bool annihilates, mlir::Location loc);
 
   void refuse(const SourceRange &range, std::string text) { diagnostics.error(range, std::move(text)); }
+  // What is made of a value that was refused is not made, either. That needs no message.
+  void refuseUnmade(const Value *value) {
+    if (!diagnostics.hasErrors())
+      refuse(value->range, "this value cannot be computed here yet");
+  }
 
   const Program &program;
   Shapes shapes;

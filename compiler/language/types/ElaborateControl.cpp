@@ -122,7 +122,7 @@ Elaborator::Attempt::~Attempt() {
     if (message.severity == Severity::kError)
       outer->error(message.range, {}) = message;
     else if (keepsRemarks)
-      outer->warning(message.range, {}) = message;
+      outer->warning(message.range, message.text) = message;
 }
 
 Value *Elaborator::derived(Op op, const Value *from, Body *body, int64_t number) {
