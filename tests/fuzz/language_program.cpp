@@ -46,11 +46,16 @@ LibraryResolver LanguageProgram::libraries() {
 }
 
 GivenValues LanguageProgram::values(bool isGpu) {
-  GivenValues values = {{"dtype", isGpu ? "bf16" : "fp32"}, {"cpu", isGpu ? "0" : "1"},
-                        {"gpu", isGpu ? "1" : "0"},         {"dot_step", isGpu ? "16" : "1"},
-                        {"dtype_bytes", isGpu ? "2" : "4"}, {"shared_limit", "101376"},
-                        {"vector_lanes", "8"},              {"gate", "softmax"},
-                        {"packed", isGpu ? "1" : "0"},      {"page_size", isGpu ? "64" : "0"}};
+  GivenValues values = {{"dtype", isGpu ? "bf16" : "fp32"},
+                        {"cpu", isGpu ? "0" : "1"},
+                        {"gpu", isGpu ? "1" : "0"},
+                        {"dot_step", isGpu ? "16" : "1"},
+                        {"dtype_bytes", isGpu ? "2" : "4"},
+                        {"shared_limit", "101376"},
+                        {"vector_lanes", "8"},
+                        {"gate", "softmax"},
+                        {"packed", isGpu ? "1" : "0"},
+                        {"page_size", isGpu ? "64" : "0"}};
   const auto add = [&](const SyntaxTree &of) {
     for (const Item *item : of.items) {
       if (const auto *fixed = asIf<FixedItem>(item))

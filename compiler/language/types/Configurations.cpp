@@ -1,6 +1,7 @@
 #include "compiler/language/types/Configurations.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace nsa::language {
 
@@ -88,7 +89,9 @@ Configurations configurationsOf(const SyntaxTree &kernel, const LibraryResolver 
       result.excluded = chosen();
     }
   } while (advance(*choices, count));
-  std::ranges::stable_sort(result.list, {}, &Configuration::cost);
+  std::ranges::sort(result.list, [](const Configuration &left, const Configuration &right) {
+    return std::tie(left.cost, left.choices) < std::tie(right.cost, right.choices);
+  });
   return result;
 }
 

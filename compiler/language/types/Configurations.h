@@ -18,7 +18,7 @@ struct Configuration {
 };
 
 struct Configurations {
-  std::vector<Configuration> list; // ascending by cost
+  std::vector<Configuration> list; // ascending by cost, and by choices where costs are equal
   // If the list is empty: of the `require` lines that excluded a combination the one furthest down, and the last
   // combination that it excluded. nullptr: there was an error.
   const RequireItem *broken = nullptr;

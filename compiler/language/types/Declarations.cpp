@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace nsa::language {
 
@@ -11,6 +12,10 @@ namespace {
 
 // Tiles are compiled in, and a larger one fits in no memory that is near.
 constexpr int64_t kMostExtent = int64_t{1} << 20;
+
+// Of a view of memory. The field of a record is one of its coordinates.
+constexpr size_t kMostCoordinates = 4;
+constexpr int64_t kMostColumns = std::numeric_limits<int32_t>::max();
 
 constexpr std::array kBuiltInWords = {"bool", "f32", "f64", "i32", "i64", "io", "ln_2", "log2_e"};
 
@@ -307,12 +312,20 @@ void Declarations::readTensor(const TensorItem::Declaration &declared) {
       }
       tensor.element = *element;
     }
+    if (!checkRows(tensor, declared))
+      continue;
     if (!declared.column.isEmpty()) {
       tensor.hasColumns = true;
       if (declared.columns) {
         const std::optional<int64_t> columns = integer(declared.columns);
         if (!columns)
           continue;
+        if (*columns < 1 || *columns > kMostColumns) {
+          diagnostics.error(declared.columns->range, "rows of " + quoted(name.text) + " have " +
+                                                         std::to_string(*columns) + " columns, must be 1 to " +
+                                                         std::to_string(kMostColumns));
+          continue;
+        }
         tensor.columns = *columns;
       } else {
         const auto own = axes.find(declared.column.text);
@@ -330,10 +343,40 @@ void Declarations::readTensor(const TensorItem::Declaration &declared) {
       const std::optional<int64_t> rows = integer(declared.pageSize);
       if (!rows)
         continue;
+      if (*rows < 0 || *rows > kMostColumns || (*rows > 0 && tensor.rank() < 2)) {
+        Diagnostic &message =
+            diagnostics.error(declared.pageSize->range, "a page of " + std::to_string(*rows) + " rows");
+        message.hint("0 for no pages, or up to " + std::to_string(kMostColumns) +
+                     " rows, of a tensor with the coordinates of a sequence and of a row in it");
+        continue;
+      }
       tensor.pageRows = *rows;
     }
     tensors.emplace(name.text, &program.tensors.emplace_back(tensor));
   }
+}
+
+// What memory can hold, and how many coordinates an access has.
+bool Declarations::checkRows(const Tensor &tensor, const TensorItem::Declaration &declared) {
+  if (tensor.record) {
+    for (const Record::Member &member : tensor.record->members)
+      if (member.element != Element::kI32) {
+        diagnostics.error(declared.element.range, "records in memory have fields of i32, and " + quoted(member.name) +
+                                                      " of " + quoted(tensor.record->name) + " is " +
+                                                      std::string(nameOf(member.element)));
+        return false;
+      }
+  } else if (tensor.element != Element::kI32 && tensor.element != Element::kF32 && !isStorage(tensor.element)) {
+    diagnostics.error(declared.element.range, "a tensor holds io, f32, i32, bf16, fp16 or records, and no " +
+                                                  std::string(nameOf(tensor.element)));
+    return false;
+  }
+  if (tensor.coordinates.empty() || tensor.rank() > kMostCoordinates) {
+    diagnostics.error(tensor.range, "a tensor has 1 to " + std::to_string(kMostCoordinates - (tensor.record ? 1 : 0)) +
+                                        " coordinates, this one has " + std::to_string(tensor.coordinates.size()));
+    return false;
+  }
+  return true;
 }
 
 void Declarations::readRecord(const RecordItem &item) {

@@ -66,6 +66,7 @@ private:
   void readFixed(const FixedItem &item);
   void readAxis(const AxisItem::Axis &declared);
   void readTensor(const TensorItem::Declaration &declared);
+  bool checkRows(const Tensor &tensor, const TensorItem::Declaration &declared);
   void readFunction(const FunctionItem &item);
   void readRecord(const RecordItem &item);
   void readConstants(BindingList bindings);

@@ -192,5 +192,23 @@ TEST(LanguageDeclarations, MistakesOfTypes) {
   EXPECT_EQ(mistakeOf(axes).substr(0, 53), "x.tile:2:284: error: a program has at most 32 axes\n..");
 }
 
+TEST(LanguageDeclarations, MistakesOfTensors) {
+  const auto message = [](const std::string &declaration) {
+    const std::string all = mistakeOf(declaration);
+    return all.substr(0, all.find('\n'));
+  };
+  EXPECT_EQ(message("tensor a[b]: i64"),
+            "x.tile:2:14: error: a tensor holds io, f32, i32, bf16, fp16 or records, and no i64");
+  EXPECT_EQ(message("record R { a: i32, b: f32 }\ntensor a[b]: R"),
+            "x.tile:3:14: error: records in memory have fields of i32, and 'b' of 'R' is f32");
+  EXPECT_EQ(message("tensor a[b, c, d, e, f]"), "x.tile:2:8: error: a tensor has 1 to 4 coordinates, this one has 5");
+  EXPECT_EQ(message("tensor a[]"), "x.tile:2:8: error: a tensor has 1 to 4 coordinates, this one has 0");
+  EXPECT_EQ(message("record R { a: i32 }\ntensor a[b, c, d, e]: R"),
+            "x.tile:3:8: error: a tensor has 1 to 3 coordinates, this one has 4");
+  EXPECT_EQ(message("tensor a[b; c: 0]"), "x.tile:2:16: error: rows of 'a' have 0 columns, must be 1 to 2147483647");
+  EXPECT_EQ(message("tensor a[b; c: 8] paged(16)"), "x.tile:2:25: error: a page of 16 rows");
+  EXPECT_EQ(message("tensor a[b, c; d: 8] paged(-1)"), "x.tile:2:28: error: a page of -1 rows");
+}
+
 } // namespace
 } // namespace nsa::language
