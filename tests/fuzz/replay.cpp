@@ -22,7 +22,8 @@ int replay(const Target &target, const fs::path &from, const char *to) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const fs::directory_entry &entry : fs::directory_iterator(from, error))
-    files.push_back(entry.path());
+    if (entry.is_regular_file())
+      files.push_back(entry.path());
   std::ranges::sort(files);
   for (const fs::path &file : files) {
     std::printf("%s\n", file.c_str()); // the last one printed is the one that fails

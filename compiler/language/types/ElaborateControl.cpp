@@ -370,7 +370,7 @@ void Elaborator::forAxis(const ForAxisStatement &statement) {
     return;
   }
   if (statement.isStatic) {
-    for (int64_t i = 0; i < along->count && !diagnostics->isFull() && mayGoOn(statement.range); ++i) {
+    for (int64_t i = 0; i < along->count && mayGoOn(statement.range); ++i) {
       scopes.emplace_back();
       bind(statement.index, Typed::of(Constant::ofInteger(i)), false);
       statements(statement.body.statements);

@@ -6,7 +6,7 @@ namespace nsa::language {
 
 void Elaborator::statements(std::span<const Statement *const> list) {
   const std::span<const Statement *const> outer = following;
-  for (size_t i = 0; i < list.size() && !diagnostics->isFull() && mayGoOn(list[i]->range); ++i) {
+  for (size_t i = 0; i < list.size() && mayGoOn(list[i]->range); ++i) {
     following = list.subspan(i + 1);
     if (list[i]->kind == StatementKind::kReturnIf) {
       // What follows is the other branch.

@@ -33,6 +33,8 @@ void Elaborator::run() {
 }
 
 bool Elaborator::mayGoOn(const SourceRange &range) {
+  if (diagnostics->isFull())
+    return false;
   const bool isSmall = ++steps <= kMostValues && program.valueCount <= kMostValues;
   if (!isSmall && !firstBeyond.file)
     firstBeyond = range;
