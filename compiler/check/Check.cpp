@@ -27,6 +27,20 @@ std::string joined(const auto &texts) {
   return result;
 }
 
+// What a launch needs.
+void checkLaunch(const SyntaxTree &kernel, Diagnostics &diagnostics) {
+  bool hasGrid = false, hasThreads = false;
+  for (const language::Item *item : kernel.items) {
+    hasGrid |= item->kind == language::ItemKind::kGrid;
+    hasThreads |= item->kind == language::ItemKind::kThreads;
+  }
+  const language::SourceRange &name = kernel.kernel->name.range;
+  if (!hasGrid)
+    diagnostics.error(name, "the kernel declares no grid").hint("grid block = ceildiv(rows, row_tile), 1, 1");
+  if (!hasThreads)
+    diagnostics.error(name, "the kernel declares no threads").hint("threads 32 * warps");
+}
+
 // The operators that a kernel serves, and the words of its targets.
 void checkWords(const SyntaxTree &kernel, Diagnostics &diagnostics) {
   for (const language::Name &name : kernel.kernel->operators) {
@@ -142,10 +156,12 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
     resolve = [&libraries, library = tree, name](std::string_view text) {
       return text == name ? library : libraries(text);
     };
-    tree = files.parse("a kernel that imports " + name, "kernel of_" + name + "\nimport " + name + "\n");
+    tree = files.parse("a kernel that imports " + name,
+                       "kernel of_" + name + "\nimport " + name + "\ngrid 1\nthreads 32\n");
   }
   const std::vector<const SyntaxTree *> program = filesOf(*tree, resolve);
   const NameSet fixed = fixedNames(program);
+  checkLaunch(*tree, diagnostics);
   checkWords(*tree, diagnostics);
   checkGrid(*tree, program, diagnostics);
   if (diagnostics.hasErrors())

@@ -9,10 +9,10 @@ namespace {
 class LanguageVerbs : public Program {
 protected:
   std::string compiler() const { return " --compiler " NSA_COMPILER_LIBRARY " "; }
-  std::string good =
-      scratch.write("good.tile", "kernel good\n\naxis    row = 16\ntensor  x[time]: f32, y[time]: f32\n\n"
-                                 "let at = iota(row) below 9\nstore y[at] = load x[at] * 2\n");
-  std::string bad = scratch.write("bad.tile", "kernel bad\nlet a = b\n");
+  std::string good = scratch.write(
+      "good.tile", "kernel good\n\ngrid    1\nthreads 32\naxis    row = 16\ntensor  x[time]: f32, y[time]: f32\n\n"
+                   "let at = iota(row) below 9\nstore y[at] = load x[at] * 2\n");
+  std::string bad = scratch.write("bad.tile", "kernel bad\n\ngrid    1\nthreads 32\nlet a = b\n");
   std::string crooked = scratch.write("crooked.tile", "kernel crooked\nlet a=1\n");
 };
 
@@ -24,7 +24,7 @@ TEST_F(LanguageVerbs, CheckSaysOnStdoutWhatIsRightAndOnStderrWhatIsNot) {
   const Outcome both = run("check" + compiler() + bad + " " + good);
   EXPECT_EQ(both.code, 1);
   EXPECT_EQ(both.out, right.out);
-  EXPECT_EQ(both.err, bad + ":2:9: error: unknown name 'b'\nlet a = b\n        ^\n");
+  EXPECT_EQ(both.err, bad + ":5:9: error: unknown name 'b'\nlet a = b\n        ^\n");
 }
 
 TEST_F(LanguageVerbs, CheckExplainsAndReports) {

@@ -117,6 +117,7 @@ TEST_F(LanguageCheck, ARequireThatLeavesNothingIsNamed) {
 TEST_F(LanguageCheck, TilesThatDoNotFitAreCounted) {
   const CheckReport report = check(R"(kernel large
 
+grid    1
 axis    row = 64, key = 512, d = 256
 threads 128
 tensor  q[time; d], k[time; d], out[time; place: 512]
@@ -136,10 +137,10 @@ for at in 0 .. rows by key @stages(2) {
       "x.tile:1:8: error: no configuration fits: needs 557056 bytes of shared memory, but a block may use 101376\n"
       "kernel large\n"
       "       ^~~~~\n"
-      "x.tile:9:19: note: a tile of 32768 bytes\n"
+      "x.tile:10:19: note: a tile of 32768 bytes\n"
       "let q_tile = load q[index]\n"
       "                  ^\n"
-      "x.tile:11:21: note: a tile of 524288 bytes\n"
+      "x.tile:12:21: note: a tile of 524288 bytes\n"
       "  let k_tile = load k[at]\n"
       "                    ^\n"
       "hint: require shared_bytes <= shared_limit, with a const shared_bytes that counts the tiles, excludes "
@@ -161,20 +162,22 @@ TEST_F(LanguageCheck, ALibraryStandsBesideItsKernel) {
 
 TEST_F(LanguageCheck, AnImportLeavesNoFolder) {
   scratch.write("secret.tile", "library secret\n");
-  EXPECT_EQ(check("kernel x\nimport secret\n").messages, "x.tile:2:8: error: there is no library 'secret'\n"
-                                                         "import secret\n"
-                                                         "       ^~~~~~\n");
+  EXPECT_EQ(check("kernel x\nimport secret\ngrid 1\nthreads 32\n").messages,
+            "x.tile:2:8: error: there is no library 'secret'\n"
+            "import secret\n"
+            "       ^~~~~~\n");
   EXPECT_EQ(check("kernel x\nimport ../secret\n").messages, "x.tile:2:8: error: expected a name, found '..'\n"
                                                             "import ../secret\n"
                                                             "       ^~\n");
   std::filesystem::create_directories(scratch.file("library/folder.tile"));
-  EXPECT_EQ(check("kernel x\nimport folder\n").messages, "x.tile:2:8: error: there is no library 'folder'\n"
-                                                         "import folder\n"
-                                                         "       ^~~~~~\n");
+  EXPECT_EQ(check("kernel x\nimport folder\ngrid 1\nthreads 32\n").messages,
+            "x.tile:2:8: error: there is no library 'folder'\n"
+            "import folder\n"
+            "       ^~~~~~\n");
 }
 
 TEST_F(LanguageCheck, OperatorsTargetsAndSizesOfTheGridAreKnown) {
-  EXPECT_EQ(check("kernel x serves windows, nsa\ntargets sm_75\n").messages,
+  EXPECT_EQ(check("kernel x serves windows, nsa\ntargets sm_75\ngrid 1\nthreads 32\n").messages,
             "x.tile:1:17: error: there is no operator 'windows'\n"
             "kernel x serves windows, nsa\n"
             "                ^~~~~~~\n"
@@ -193,6 +196,17 @@ TEST_F(LanguageCheck, OperatorsTargetsAndSizesOfTheGridAreKnown) {
             "hint: declare it: scalar row_count: i32\n");
 }
 
+TEST_F(LanguageCheck, AKernelSaysHowItIsLaunched) {
+  EXPECT_EQ(check("kernel x\n").messages, "x.tile:1:8: error: the kernel declares no grid\n"
+                                          "kernel x\n"
+                                          "       ^\n"
+                                          "hint: grid block = ceildiv(rows, row_tile), 1, 1\n"
+                                          "x.tile:1:8: error: the kernel declares no threads\n"
+                                          "kernel x\n"
+                                          "       ^\n"
+                                          "hint: threads 32 * warps\n");
+}
+
 TEST_F(LanguageCheck, ARequestIsRefusedForWhatTheFileHasNoNameFor) {
   EXPECT_EQ(refusal(kCopy, {.values = {{"rows", "5"}}}),
             "invalid argument: rows = 5: is neither a choice nor a fixed value of x.tile (hint: its names are columns, "
@@ -201,7 +215,7 @@ TEST_F(LanguageCheck, ARequestIsRefusedForWhatTheFileHasNoNameFor) {
   EXPECT_EQ(refusal(kCopy, {.target = "sm_75"}),
             "invalid argument: target = 'sm_75': must be one of cpu, sm_80, sm_86, "
             "sm_89, sm_90a, sm_100a, sm_120a");
-  EXPECT_EQ(refusal("kernel x\ntargets cpu\n", {.target = "sm_80"}),
+  EXPECT_EQ(refusal("kernel x\ntargets cpu\ngrid 1\nthreads 32\n", {.target = "sm_80"}),
             "invalid argument: target = sm_80: is no target of x.tile");
   const Result<CheckReport> absent = checkProgram({.path = scratch.file("absent.tile")});
   EXPECT_FALSE(absent);
