@@ -188,7 +188,7 @@ bool Parser::beginsStatement() const {
 // Words that follow an expression or a name without being one.
 bool Parser::isInnerWord(const Token &token) const {
   constexpr std::string_view kInnerWords[] = {"at",    "by",     "inout", "optional", "outer",
-                                              "paged", "serves", "step",  "unique", "when"};
+                                              "paged", "serves", "step",  "unique",   "when"};
   return std::ranges::find(kInnerWords, textOf(token)) != std::end(kInnerWords);
 }
 
