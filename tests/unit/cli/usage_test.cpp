@@ -91,11 +91,11 @@ TEST_F(Usage, NoLineOfHelpIsLongerThanAHundredCharacters) {
 }
 
 TEST_F(Usage, AMistypedVerbIsToldWhichItMayBe) {
-  expectUsageError("fly", "nsa: unknown verb 'fly'\nRun `nsa --help`.");
+  expectUsageError("swim", "nsa: unknown verb 'swim'\nRun `nsa --help`.");
   expectUsageError("expain", "unknown verb 'expain': did you mean explain?");
   expectUsageError("cache lst", "unknown verb 'lst' of `nsa cache`: did you mean list?\nRun `nsa cache --help`.");
   expectUsageError("bench prefil --tokens 64", "unknown verb 'prefil' of `nsa bench`: did you mean prefill?");
-  expectUsageError("fly run --op window", "unknown verb 'fly'");
+  expectUsageError("swim run --op window", "unknown verb 'swim'");
   expectUsageError("help cache lst", "unknown verb 'lst' of `nsa cache`: did you mean list?");
   expectUsageError("help tun", "unknown verb 'tun': did you mean tune?");
   expectUsageError("run --confg x", "unexpected arguments '--confg', 'x': did you mean --config?");
@@ -137,9 +137,9 @@ TEST_F(Usage, ExitCodesAreOneTable) {
 }
 
 TEST_F(Usage, ErrorsHaveColourOnATerminalThatWantsIt) {
-  const std::string red = "\033[1;31mnsa:\033[0m unknown verb 'fly'", plain = "nsa: unknown verb 'fly'";
+  const std::string red = "\033[1;31mnsa:\033[0m unknown verb 'swim'", plain = "nsa: unknown verb 'swim'";
   const auto shown = [&](const std::string &environment) {
-    const test::OnTerminal result = test::runOnTerminal("env " + environment + " '" NSA_PROGRAM "' fly");
+    const test::OnTerminal result = test::runOnTerminal("env " + environment + " '" NSA_PROGRAM "' swim");
     EXPECT_EQ(result.code, 2) << result.text;
     return result.text;
   };
@@ -148,7 +148,7 @@ TEST_F(Usage, ErrorsHaveColourOnATerminalThatWantsIt) {
   EXPECT_EQ(shown("NO_COLOR=1 TERM=xterm").rfind(plain, 0), 0u);
   EXPECT_EQ(shown("-u NO_COLOR TERM=dumb").rfind(plain, 0), 0u);
   EXPECT_EQ(shown("-u NO_COLOR -u TERM").rfind(plain, 0), 0u);
-  EXPECT_EQ(run("fly", "export TERM=xterm; unset NO_COLOR; ").err.rfind(plain, 0), 0u);
+  EXPECT_EQ(run("swim", "export TERM=xterm; unset NO_COLOR; ").err.rfind(plain, 0), 0u);
 }
 
 } // namespace
