@@ -147,6 +147,27 @@ for at in 0 .. rows by key @stages(2) {
       "configurations that do not fit\n");
 }
 
+// What is made of a value that was refused is not refused again.
+TEST_F(LanguageCheck, WhatNoTargetCanDoIsSaidOnce) {
+  const CheckReport report = check(R"(kernel turned
+
+grid    1
+threads 32
+axis    column = 64, row = 16
+tensor  x[time; column], y[time; column]
+scalar  rows: i32
+
+let at = iota(row) below rows
+store y[at] = exp2(load x[at] as f32)
+)");
+  EXPECT_FALSE(report.isGood);
+  EXPECT_EQ(report.messages,
+            "x.tile:10:25: error: a tile with the rows and columns [row, column] is needed as [column, "
+            "row], which no target can do yet\n"
+            "store y[at] = exp2(load x[at] as f32)\n"
+            "                        ^~~~~\n");
+}
+
 TEST_F(LanguageCheck, ALibraryStandsBesideItsKernel) {
   scratch.write("library/twice.tile", "library twice\nimport half\nfn twice(x) { return x / half_of_one() }\n");
   scratch.write("library/half.tile", "library half\nfn half_of_one() { return 0.5 }\n");
