@@ -155,6 +155,9 @@ const Expr *Parser::postfix() {
   const Token first = current;
   const Expr *base = primary();
   for (;;) {
+    // Written without a blank, the point would be the number's.
+    if (at(TokenKind::kDot) && previous.kind == TokenKind::kNumber)
+      fail(here(), "a number has no field");
     if (take(TokenKind::kDot)) {
       const Name field = name("a field");
       base = expression<FieldExpr>(since(first), above({base}), base, field);
