@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <system_error>
 
 namespace nsa {
@@ -50,10 +50,11 @@ Result<TemplateFiles> TemplateFiles::read(const std::string &folder) {
     if (!entries->is_regular_file(ignored) || !isTemplatePath(relative))
       continue;
     std::ifstream stream(entries->path(), std::ios::binary);
-    std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-    if (!stream.is_open() || stream.bad())
+    std::ostringstream text;
+    stream >> text.rdbuf();
+    if (!stream.eof())
       return unreadable(entries->path(), "permission or medium");
-    result.list.push_back({relative.generic_string(), std::move(text)});
+    result.list.push_back({relative.generic_string(), std::move(text).str()});
   }
   if (error)
     return unreadable(root, error.message());
