@@ -46,13 +46,12 @@ int replay(const Target &target, const fs::path &from, const char *to) {
 } // namespace nsa::fuzz
 
 int main(int count, char **arguments) {
-  using namespace nsa::fuzz;
   if (count == 3 || count == 4)
-    for (const Target &target : targets())
+    for (const nsa::fuzz::Target &target : nsa::fuzz::targets())
       if (target.name == arguments[1])
-        return replay(target, arguments[2], count == 4 ? arguments[3] : nullptr);
+        return nsa::fuzz::replay(target, arguments[2], count == 4 ? arguments[3] : nullptr);
   std::fprintf(stderr, "usage: nsa_fuzz_replay TARGET FOLDER [FOLDER OF INPUTS TO BE WRITTEN]\ntargets:");
-  for (const Target &target : targets())
+  for (const nsa::fuzz::Target &target : nsa::fuzz::targets())
     std::fprintf(stderr, " %s", std::string(target.name).c_str());
   std::fputc('\n', stderr);
   return 2;

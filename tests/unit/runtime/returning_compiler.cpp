@@ -79,6 +79,9 @@ extern "C" __attribute__((visibility("default"))) const nsa_compiler_api *nsa_co
                                        .error_rule = nothing,
                                        .error_message = nothing,
                                        .error_hint = nothing,
-                                       .destroy = destroy};
+                                       .destroy = destroy,
+                                       .check = nullptr,
+                                       .format = nullptr,
+                                       .messages = nullptr};
   return &api;
 }
