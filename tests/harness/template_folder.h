@@ -25,14 +25,17 @@ public:
     for (const auto &entry : std::filesystem::directory_iterator(file("tile")))
       if (entry.path().extension() == ".tile") {
         std::string text = readFile(entry.path());
-        for (size_t line = 0; (line = text.find("\nchoice  ", line)) != std::string::npos; ++line) {
-          const size_t end = text.find('\n', line + 1), first = text.find('|', line), second = text.find('|', first + 1);
-          if (first < end && second < end && text.find("_tile = ", line) < end)
-            text.erase(second, end - second);
+        constexpr std::string_view kSize = "_tile = ";
+        for (size_t size = 0; (size = text.find(kSize, size)) != std::string::npos; size += kSize.size()) {
+          if (!text.substr(text.rfind('\n', size) + 1).starts_with("choice "))
+            continue;
+          const size_t end = text.find_first_of(",\n", size), first = text.find('|', size);
+          if (const size_t second = text.find('|', first + 1); first < end && second < end)
+            text.erase(second - 1, end - second + 1);
         }
         writeFile(entry.path(), text);
       }
-    EXPECT_NE(read("tile/attention.tile").find("\nchoice  query_tile = 16 | 32 \n"), std::string::npos);
+    EXPECT_NE(read("tile/attention.tile").find("\nchoice  query_tile = 16 | 32\n"), std::string::npos);
   }
 };
 
