@@ -33,11 +33,11 @@ struct TuneJob {
 // Returns the jobs in the order of the workloads: heads, types, then the layouts, batches and lengths of the forward
 // pass, then the pages, batches and lengths of decode. Single plans follow. The kernels of a call are in the order of
 // their launches.
-// `rules` are those of the engine that makes the calls. The callback `routed` returns the kernels (steps) that a call
-// runs when the thresholds that were measured on a device apply. `expand` lists the kernels that `routed` returns in
-// addition to the kernels that the call runs without thresholds.
-// For a workload that is limited to certain operators, only kernels of these operators are listed. It is an error if a
-// workload is limited to an operator that none of its calls needs.
+// `rules` are the rules of the engine that makes the calls. The callback `routed` returns the kernels (steps) that a
+// call runs when the thresholds that were measured on a device apply. `expand` lists the kernels that `routed` returns
+// in addition to the kernels that the call runs without thresholds. For a workload that is limited to certain
+// operators, only kernels of these operators are listed. It is an error if a workload is limited to an operator that
+// none of its calls needs.
 using RoutedSteps = std::function<std::vector<Step>(const Spec &spec, const Maxima &maxima)>;
 Result<std::vector<TuneJob>> expand(const std::vector<Workload> &workloads, const RouteRules &rules = {},
                                     const RoutedSteps &routed = nullptr);

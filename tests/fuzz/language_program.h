@@ -1,6 +1,5 @@
-// A program of the tile language as the fuzz targets compile it: its libraries are those of the repository, and each
-// fixed value and each choice has a value.
-// Thread-safety: one thread.
+// A program of the tile language as the fuzz targets compile it: its libraries are the libraries of the repository, and
+// each fixed value and each choice has a value. Thread-safety: one thread.
 #pragma once
 
 #include "compiler/language/Parser.h"

@@ -72,8 +72,8 @@ std::vector<std::string> marksWithoutIssue(std::string_view text) {
   return found;
 }
 
-// The files of a template, as the table of mutants names them: its own, and those of the device library that it
-// includes.
+// The files of a template, as the table of mutants names them: its own file, and the files of the device library that
+// it includes.
 std::vector<std::string> filesOf(const File &file) {
   std::vector<std::string> names = {file.name.substr(std::string_view("templates/").size())};
   static const std::regex include("#include \"([^\"]+)\"");
