@@ -89,7 +89,8 @@ TEST(MutantRun, ATemplateThatTheCompilerRefusesIsNoMutant) {
 
 TEST(MutantRun, AProgramThatEndsByASignalCrashed) {
   // Results go to heads a gigabyte away.
-  const Mutant far = changed("kv_head * group + index % group", "kv_head * group + index % group + 100000000", "tile/combine.tile");
+  const Mutant far =
+      changed("kv_head * group + index % group", "kv_head * group + index % group + 100000000", "tile/combine.tile");
   checkEnd(far, kCpu, &Mutant::mayCrash, Verdict::kCrashed, Verdict::kCrashedUnforeseen);
 }
 
