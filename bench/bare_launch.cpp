@@ -26,7 +26,8 @@ Result<std::unique_ptr<BareLaunch>> BareLaunch::make(const std::string &name, co
   const bool gpu = name.starts_with(kCudaPrefix);
   NSA_ASSIGN_OR_RETURN(result->device, gpu ? cuda::CudaDevice::open(numberAfter<int>(name, kCudaPrefix.size()))
                                            : cpu::CpuDevice::open(0, ""));
-  NSA_ASSIGN_OR_RETURN(result->kernel, LoadedKernel::load(*result->device, stored.content, manifest, stored.binary));
+  NSA_ASSIGN_OR_RETURN(result->kernel, LoadedKernel::load(*result->device, stored.content,
+                                                          std::make_shared<const Manifest>(manifest), stored.binary));
   if (gpu) {
     NSA_ASSIGN_OR_RETURN(const cuda::Driver *driver, cuda::Driver::get());
     cuda::DeviceId id = 0;

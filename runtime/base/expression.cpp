@@ -319,10 +319,6 @@ Result<int64_t> Expression::evaluate(std::span<const int64_t> values) const {
   assert(values.size() == nameList.size() && "one value per name");
   if (program.empty())
     return int64_t{1};
-  // Most sizes of a grid are one name or one number.
-  if (program.size() == 1)
-    return program[0].op == Op::kLoad ? values[static_cast<size_t>(program[0].operand)] : program[0].operand;
-
   auto fail = [&](int64_t a, const char *op, int64_t b, const char *rule) {
     return Status::invalid("expression", "'" + source + "'",
                            std::to_string(a) + " " + op + " " + std::to_string(b) + " " + rule);

@@ -29,6 +29,9 @@ public:
   // order of names().
   const std::vector<std::string> &names() const { return nameList; }
 
+  // Returns whether the expression is one name, and so has that name's value. Most sizes of grids are one name.
+  bool isName() const { return program.size() == 1 && !nameList.empty(); }
+
   // Computes the expression from one value for each name, so values.size() must be names().size(). Allocates nothing.
   Result<int64_t> evaluate(std::span<const int64_t> values) const;
   // Computes the expression from the value that the function `lookup` gives for each name. If `lookup` does not know a

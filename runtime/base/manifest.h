@@ -29,6 +29,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,8 @@ struct Manifest {
   // `parse` fails on an unknown or repeated line, on a missing required line, and on another manifest version.
   static Result<Manifest> parse(std::string_view text);
 };
+// A decision and the kernel that it loads share a manifest, because a copy costs as much as a lookup in memory.
+using SharedManifest = std::shared_ptr<const Manifest>;
 
 // A map from names to values is always written as the text "a=1 b=2", with the names in ascending order. The names and
 // values must not be empty and must not contain white space, and the names must not contain '='.

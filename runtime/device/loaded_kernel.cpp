@@ -42,23 +42,23 @@ Status wrongPages(std::string_view view, bool isPaged) {
 
 } // namespace
 
-Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(Device &device, std::string content, Manifest manifest,
-                                                               std::span<const std::byte> binary) {
+Result<std::shared_ptr<const LoadedKernel>>
+LoadedKernel::load(Device &device, std::string content, SharedManifest manifest, std::span<const std::byte> binary) {
   std::shared_ptr<LoadedKernel> result(new LoadedKernel);
   result->contentId = std::move(content);
   NSA_RETURN_IF_ERROR(result->bind(device, std::move(manifest)));
-  NSA_ASSIGN_OR_RETURN(result->kernel, device.load(result->parsed, binary));
+  NSA_ASSIGN_OR_RETURN(result->kernel, device.load(*result->parsed, binary));
   return std::shared_ptr<const LoadedKernel>(std::move(result));
 }
 
-Status LoadedKernel::check(const Device &device, Manifest manifest, const GridSizes &sizes) {
+Status LoadedKernel::check(const Device &device, SharedManifest manifest, const GridSizes &sizes) {
   LoadedKernel unloaded;
   NSA_RETURN_IF_ERROR(unloaded.bind(device, std::move(manifest)));
   int32_t ignored[3];
   return unloaded.grid(sizes, ignored);
 }
 
-Status LoadedKernel::bind(const Device &device, Manifest manifest) {
+Status LoadedKernel::bind(const Device &device, SharedManifest manifest) {
   parsed = std::move(manifest);
   for (int axis = 0; axis < 3; ++axis)
     gridLimits[axis] = device.gridLimit(axis);
@@ -67,10 +67,10 @@ Status LoadedKernel::bind(const Device &device, Manifest manifest) {
 }
 
 Status LoadedKernel::bindArguments() {
-  if (static_cast<size_t>(parsed.slotCount()) > kMaxSlots)
-    return Status::invalid("param", std::to_string(parsed.slotCount()) + " slots",
+  if (static_cast<size_t>(parsed->slotCount()) > kMaxSlots)
+    return Status::invalid("param", std::to_string(parsed->slotCount()) + " slots",
                            "a kernel takes at most " + std::to_string(kMaxSlots));
-  for (const ManifestParam &param : parsed.params) {
+  for (const ManifestParam &param : parsed->params) {
     Argument argument;
     if (param.kind == ManifestParam::Kind::kView || param.kind == ManifestParam::Kind::kMap) {
       NSA_ASSIGN_OR_RETURN(argument, param.kind == ManifestParam::Kind::kMap ? bindMap(param) : bindView(param));
@@ -101,7 +101,7 @@ Result<LoadedKernel::Argument> LoadedKernel::bindView(const ManifestParam &param
 
 Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param) const {
   Argument argument;
-  if (parsed.target == kCpuTarget)
+  if (parsed->target == kCpuTarget)
     return unknownParam(param, "tensor maps are for GPUs");
   argument.index = findRule(kViews, viewRuleAt, param.view);
   if (argument.index < 0)
@@ -125,7 +125,7 @@ Result<DType> LoadedKernel::bindType(const ManifestParam &param, ViewElements el
     isAllowed = allow(dtypeName(elements == ViewElements::kIndex ? DType::kI32 : DType::kF32));
   else
     for (const ProblemField field : {ProblemField::kDType, ProblemField::kCacheDType, ProblemField::kGradDType})
-      if (const auto own = parsed.fixed.find(std::string(problemFieldName(field))); own != parsed.fixed.end())
+      if (const auto own = parsed->fixed.find(std::string(problemFieldName(field))); own != parsed->fixed.end())
         isAllowed = allow(own->second) || isAllowed;
   return isAllowed ? parseDType(param.dtype) : unknownParam(param, "must be of dtype " + known);
 }
@@ -141,25 +141,25 @@ Status LoadedKernel::checkType(View view, DType dtype) const {
 
 Status LoadedKernel::bindGrid(int64_t multiprocessors) {
   for (int axis = 0; axis < 3; ++axis) {
-    const Expression &formula = parsed.grid[axis];
+    const Expression &formula = parsed->grid[axis];
     if (formula.names().size() > kMaxGridNames)
       return Status::invalid("grid", formula.text(),
                              "a formula takes at most " + std::to_string(kMaxGridNames) + " names");
     for (const std::string &name : formula.names()) {
       GridName bound;
       const GridSizeRule *size = findGridSize(name);
-      auto fixed = parsed.fixed.find(name);
-      auto config = parsed.config.find(name);
+      auto fixed = parsed->fixed.find(name);
+      auto config = parsed->config.find(name);
       if (size) {
         bound.size = size->size;
         bound.constant = multiprocessors;
-      } else if (fixed != parsed.fixed.end() || config != parsed.config.end()) {
-        const std::string &text = fixed != parsed.fixed.end() ? fixed->second : config->second;
+      } else if (fixed != parsed->fixed.end() || config != parsed->config.end()) {
+        const std::string &text = fixed != parsed->fixed.end() ? fixed->second : config->second;
         if (!parseInteger(text, bound.constant) && !lookupEnumerator(text, bound.constant))
           return Status::invalid("grid", formula.text(), "'" + name + "' is '" + text + "', which is no number");
       } else if (name == "op") {
-        if (!lookupEnumerator(parsed.op, bound.constant))
-          return Status::invalid("operator", parsed.op, "must be an operator of this library");
+        if (!lookupEnumerator(parsed->op, bound.constant))
+          return Status::invalid("operator", parsed->op, "must be an operator of this library");
       } else if (!lookupEnumerator(name, bound.constant)) {
         return Status::invalid("grid", formula.text(), "'" + name + "' is not known at launch");
       }
@@ -175,12 +175,17 @@ Status LoadedKernel::grid(const GridSizes &sizes, int32_t (&result)[3]) const {
     const std::vector<GridName> &names = gridNames[axis];
     for (size_t i = 0; i < names.size(); ++i)
       values[i] = names[i].size ? sizes.*names[i].size : names[i].constant;
-    NSA_ASSIGN_OR_RETURN(int64_t value, parsed.grid[axis].evaluate(std::span<const int64_t>(values, names.size())));
+    int64_t value = 0;
+    if (parsed->grid[axis].isName()) {
+      value = values[0];
+    } else {
+      NSA_ASSIGN_OR_RETURN(value, parsed->grid[axis].evaluate(std::span<const int64_t>(values, names.size())));
+    }
     if (value < 0 || value > gridLimits[axis]) {
       return Status(ErrorInfo{.code = ErrorCode::kUnsupported,
                               .field = std::string("grid.") + "xyz"[axis],
                               .value = std::to_string(value),
-                              .rule = parsed.grid[axis].text() + " must be from 0 to " +
+                              .rule = parsed->grid[axis].text() + " must be from 0 to " +
                                       std::to_string(gridLimits[axis]) + " on this device",
                               .hint = "split the batch into several calls"});
     }
@@ -243,7 +248,7 @@ Status LoadedKernel::launch(const KernelCall &call, const void *statusWord, void
 
 std::map<std::string, std::string> LoadedKernel::evidence() const {
   std::map<std::string, std::string> result = kernel->evidence();
-  result.insert(parsed.evidence.begin(), parsed.evidence.end());
+  result.insert(parsed->evidence.begin(), parsed->evidence.end());
   return result;
 }
 

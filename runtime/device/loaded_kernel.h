@@ -20,11 +20,11 @@ class LoadedKernel {
 public:
   // Loads the code, and resolves the names of all arguments and grid sizes in the manifest. `load` fails if this
   // runtime does not know the name of an argument or of a grid size, so that a launch cannot fail for this reason.
-  static Result<std::shared_ptr<const LoadedKernel>> load(Device &device, std::string content, Manifest manifest,
+  static Result<std::shared_ptr<const LoadedKernel>> load(Device &device, std::string content, SharedManifest manifest,
                                                           std::span<const std::byte> binary);
 
   // Returns the error of `load`, or of `grid` for these sizes, that the manifest alone tells. `check` loads no code.
-  static Status check(const Device &device, Manifest manifest, const GridSizes &sizes);
+  static Status check(const Device &device, SharedManifest manifest, const GridSizes &sizes);
 
   // Evaluates the grid, fills the arguments on the stack and launches the kernel. Allocates nothing.
   Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
@@ -38,7 +38,7 @@ public:
   Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;
 
   size_t workspaceBytes() const { return kernel->workspaceBytes(); }
-  const Manifest &manifest() const { return parsed; }
+  const Manifest &manifest() const { return *parsed; }
   const std::string &content() const { return contentId; }
   // Returns an error if the kernel reads or writes the elements of a view as another type.
   Status checkType(View view, DType dtype) const;
@@ -62,7 +62,7 @@ private:
   };
 
   LoadedKernel() = default;
-  Status bind(const Device &device, Manifest manifest);
+  Status bind(const Device &device, SharedManifest manifest);
   Status bindArguments();
   Result<Argument> bindView(const ManifestParam &param) const;
   Result<Argument> bindMap(const ManifestParam &param) const;
@@ -71,7 +71,7 @@ private:
   Status fillMap(const KernelCall &call, const Argument &argument, uint64_t *slots) const;
 
   std::string contentId;
-  Manifest parsed;
+  SharedManifest parsed;
   std::unique_ptr<Kernel> kernel;
   std::vector<Argument> arguments;
   std::vector<GridName> gridNames[3];

@@ -106,17 +106,21 @@ private:
     return "";
   }
 
+  // Reads the manifest of a stored kernel. Returns an error if it cannot be read or does not serve the problem.
+  Status read(const ChoiceSource::Hit &hit, const std::string &target, SharedManifest &manifest) const {
+    NSA_ASSIGN_OR_RETURN(Manifest parsed, Manifest::parse(hit.kernel.manifest));
+    manifest = std::make_shared<const Manifest>(std::move(parsed));
+    return checkServes(*manifest, request.problem, target);
+  }
+
   bool takesOwn() {
     result.own = find(request.key, request.device);
     if (!result.own)
       return false;
-    Result<Manifest> manifest = Manifest::parse(result.own->kernel.manifest);
-    Status status = manifest ? checkServes(*manifest, request.problem, request.target) : manifest.status();
-    if (manifest)
-      result.ownManifest = *manifest;
+    Status status = read(*result.own, request.target, result.ownManifest);
     if (status.isOk()) {
-      result.ownTrouble = whyPassedOver(result.own->choice, *manifest);
-      if (result.ownTrouble.empty() && (status = take(result.own, std::move(*manifest), FallbackStep::kExact)).isOk())
+      result.ownTrouble = whyPassedOver(result.own->choice, *result.ownManifest);
+      if (result.ownTrouble.empty() && (status = take(result.own, result.ownManifest, FallbackStep::kExact)).isOk())
         return true;
     }
     if ((result.isOwnDamaged = !status.isOk()))
@@ -126,11 +130,11 @@ private:
   }
 
   // Returns an error, and changes nothing, if the stored kernel cannot be loaded or launched.
-  Status take(const Decision::Stored &stored, Manifest manifest, FallbackStep step) {
+  Status take(const Decision::Stored &stored, SharedManifest manifest, FallbackStep step) {
     const KernelRequest::Failure *failure = nullptr;
     bool isOutdated = false, isRemade = false;
     // The code of an older architecture cannot be compiled again for this device.
-    const std::string_view revision = compilerOf(manifest);
+    const std::string_view revision = compilerOf(*manifest);
     if (step != FallbackStep::kArchitecture && revision != compilerRevision()) {
       isOutdated = !policy.waits;
       failure = findFailure(request.notRemade, stored->kernel);
@@ -185,10 +189,10 @@ private:
       Decision::Stored stored = find(rung.choice.problem, rung.choice.device);
       if (!stored)
         continue;
-      Result<Manifest> manifest = Manifest::parse(stored->kernel.manifest);
-      Status status = manifest ? checkServes(*manifest, request.problem, rung.choice.target) : manifest.status();
+      SharedManifest manifest;
+      Status status = read(*stored, rung.choice.target, manifest);
       const std::string difference = differenceText(ladder, rung.choice);
-      if (status.isOk() && (status = take(stored, std::move(*manifest), rung.step)).isOk()) {
+      if (status.isOk() && (status = take(stored, std::move(manifest), rung.step)).isOk()) {
         result.difference = difference;
         result.rung = std::move(rung);
         return true;

@@ -29,7 +29,7 @@ struct ChoicePolicy {
   bool waits = true;
   // Returns the error that the device cannot launch the kernel of a manifest for these maxima. A kernel that is
   // compiled again is not checked, because it gets another manifest.
-  std::function<Status(const Manifest &manifest, const Spec &spec, const Maxima &maxima)> checkLaunch;
+  std::function<Status(const SharedManifest &manifest, const Spec &spec, const Maxima &maxima)> checkLaunch;
 
   // If an operator has only one candidate, every kind of fallback is allowed, because all stored kernels of the
   // operator have the same configuration.
@@ -77,8 +77,8 @@ struct Decision {
 
   Action action = Action::kFail;
   FallbackStep step = FallbackStep::kExact;
-  Stored stored;     // for kLoad and kRemake
-  Manifest manifest; // of `stored`
+  Stored stored;           // for kLoad and kRemake
+  SharedManifest manifest; // of `stored`
   // True if the stored kernel was measured on this device model.
   bool tuned = false;
   bool outdated = false;    // the stored kernel is of another compiler revision, and is not compiled again first
@@ -95,9 +95,9 @@ struct Decision {
 
   // The problem's own choice, whether it can be used or not.
   Stored own;
-  std::optional<Manifest> ownManifest; // no value: it cannot be read
-  std::string ownTrouble;              // "" if the choice can be used
-  bool isOwnDamaged = false;           // ownTrouble is a fault of the row, and no wish of the policy
+  SharedManifest ownManifest; // null: it cannot be read
+  std::string ownTrouble;     // "" if the choice can be used
+  bool isOwnDamaged = false;  // ownTrouble is a fault of the row, and no wish of the policy
 
   bool isStoredChoice() const { return action == Action::kLoad && !rung; }
 };

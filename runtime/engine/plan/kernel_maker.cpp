@@ -53,7 +53,7 @@ Result<std::vector<Candidate>> KernelMaker::candidates(const KernelRequest &requ
   return library->list(compileRequest(request));
 }
 
-Status KernelMaker::adopt(const KernelRequest &request, std::string content, Manifest manifest,
+Status KernelMaker::adopt(const KernelRequest &request, std::string content, SharedManifest manifest,
                           std::span<const std::byte> binary, KernelCore &core) {
   Stopwatch watch;
   std::shared_ptr<const LoadedKernel> kernel;
@@ -83,7 +83,7 @@ Status KernelMaker::adoptCompiled(const KernelRequest &request, const CompileReq
   core.times.compileMs += kernel.compileMs;
   core.source = PlanSource::kCompiled;
   dump(by, kernel);
-  return adopt(request, kernel.content, kernel.manifest, kernel.binary, core);
+  return adopt(request, kernel.content, std::make_shared<const Manifest>(kernel.manifest), kernel.binary, core);
 }
 
 void KernelMaker::dump(const CompileRequest &by, const CompiledKernel &kernel) {
@@ -104,8 +104,8 @@ Status KernelMaker::load(const KernelRequest &request, const Decision &decision,
 Status KernelMaker::remake(const KernelRequest &request, const Decision &decision, KernelCore &core) {
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> library, compiler());
   CompileRequest by = compileRequest(request);
-  by.templateName = decision.manifest.templateName;
-  by.config = decision.manifest.config;
+  by.templateName = decision.manifest->templateName;
+  by.config = decision.manifest->config;
   NSA_ASSIGN_OR_RETURN(CompiledKernel kernel, library->compile(by));
   NSA_RETURN_IF_ERROR(adoptCompiled(request, by, kernel, core));
   core.tuned = decision.tuned;
@@ -172,7 +172,8 @@ Status KernelMaker::tune(const KernelRequest &request, const Tuning &tuning, Ker
     std::lock_guard lock(kernelMutex);
     kernels.emplace(winner.content, session.winnerKernel());
   }
-  NSA_RETURN_IF_ERROR(adopt(request, winner.content, winner.manifest, winner.binary, core));
+  NSA_RETURN_IF_ERROR(
+      adopt(request, winner.content, std::make_shared<const Manifest>(winner.manifest), winner.binary, core));
   // A default that was not measured is stored as untuned, so that it neither passes for a winner nor replaces one.
   core.source = PlanSource::kCompiled;
   core.tuned = tuned.wasMeasured();

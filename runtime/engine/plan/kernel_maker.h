@@ -66,8 +66,8 @@ private:
   Result<std::shared_ptr<const CompilerLibrary>> compiler();
   CompileRequest compileRequest(const KernelRequest &request) const;
   // Loads the kernel unless a kernel with the same content is already loaded, and checks its grid.
-  Status adopt(const KernelRequest &request, std::string content, Manifest manifest, std::span<const std::byte> binary,
-               KernelCore &core);
+  Status adopt(const KernelRequest &request, std::string content, SharedManifest manifest,
+               std::span<const std::byte> binary, KernelCore &core);
   // Counts, dumps and adopts a kernel that was just compiled.
   Status adoptCompiled(const KernelRequest &request, const CompileRequest &by, const CompiledKernel &kernel,
                        KernelCore &core);

@@ -49,7 +49,7 @@ ChoicePolicy Planner::policyOf(MissPolicy miss, FallbackSteps fallbacks, bool wa
           .forceVariant = options.forceVariant,
           .ignoreThresholds = options.ignoreThresholds,
           .waits = waits,
-          .checkLaunch = [this](const Manifest &manifest, const Spec &spec, const Maxima &maxima) {
+          .checkLaunch = [this](const SharedManifest &manifest, const Spec &spec, const Maxima &maxima) {
             return LoadedKernel::check(device, manifest, GridSizes::ofMaxima(spec, maxima));
           }};
 }

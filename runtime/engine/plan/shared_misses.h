@@ -1,4 +1,4 @@
-// The plans that threads of this process are making. Threads that miss the same plan share one future: the first thread
+// The plans that threads of this process are making. Threads that miss the same plan share one miss: the first thread
 // makes the plan, and the other threads wait for its result. Threads that miss different plans do not wait for each
 // other.
 // Thread-safety: all functions may be called by many threads at once.
@@ -7,9 +7,12 @@
 #include "runtime/base/status.h"
 #include "runtime/engine/graph/plan_key.h"
 
+#include <condition_variable>
+#include <exception>
 #include <functional>
-#include <future>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 namespace nsa {
@@ -26,22 +29,32 @@ public:
   // another thread may have made it just before this call. The result of `make` must outlive all callers.
   Made once(const PlanKey &key, const Maxima &maxima, const std::function<Made()> &make) {
     for (;;) {
-      std::packaged_task<Made()> task(make);
-      Miss miss{task.get_future().share(), maxima};
       std::unique_lock lock(mutex);
-      const auto [entry, isFirst] = running.try_emplace(key, miss);
-      if (!isFirst)
-        miss = entry->second;
-      lock.unlock();
+      const auto [entry, isFirst] = running.try_emplace(key);
+      if (isFirst)
+        entry->second = std::make_shared<Miss>(Miss{.maxima = maxima});
+      const std::shared_ptr<Miss> miss = entry->second;
       if (isFirst) {
-        task(); // keeps an exception for the callers
-        lock.lock();
-        running.erase(key);
         lock.unlock();
+        std::optional<Made> made;
+        std::exception_ptr thrown;
+        try {
+          made = make();
+        } catch (...) {
+          thrown = std::current_exception();
+        }
+        lock.lock();
+        miss->made = std::move(made);
+        miss->thrown = std::move(thrown);
+        running.erase(key);
+        ended.notify_all();
+      } else {
+        ended.wait(lock, [&] { return miss->made || miss->thrown; });
       }
-      Made made = miss.made.get();
-      if (made || miss.maxima == maxima)
-        return made;
+      if (miss->thrown)
+        std::rethrow_exception(miss->thrown);
+      if (*miss->made || miss->maxima == maxima)
+        return *miss->made;
     }
   }
 
@@ -49,12 +62,16 @@ private:
   struct KeyHash {
     size_t operator()(const PlanKey &key) const { return key.hash(); }
   };
+  // What a std::shared_future would hold. A future costs a system call for each plan, because the call_once inside it
+  // wakes waiters whether there are any or not.
   struct Miss {
-    std::shared_future<Made> made;
     Maxima maxima; // of the thread that makes the plan
+    std::optional<Made> made{};
+    std::exception_ptr thrown{};
   };
   std::mutex mutex;
-  std::unordered_map<PlanKey, Miss, KeyHash> running;
+  std::condition_variable ended; // one of the misses
+  std::unordered_map<PlanKey, std::shared_ptr<Miss>, KeyHash> running;
 };
 
 } // namespace nsa

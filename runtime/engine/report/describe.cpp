@@ -253,11 +253,11 @@ std::string whyText(const ExplainDescription &explain) {
 } // namespace
 
 std::string ExplainDescription::templateName() const {
-  return decision.stored ? decision.manifest.templateName : isChosen() ? candidates.front().templateName : "";
+  return decision.stored ? decision.manifest->templateName : isChosen() ? candidates.front().templateName : "";
 }
 
 std::string ExplainDescription::config() const {
-  return decision.stored ? formatValues(decision.manifest.config) : isChosen() ? candidates.front().config : "";
+  return decision.stored ? formatValues(decision.manifest->config) : isChosen() ? candidates.front().config : "";
 }
 
 PlanSource ExplainDescription::source() const {

@@ -112,8 +112,8 @@ Result<std::shared_ptr<const LoadedKernel>> TuningSession::build(const Candidate
     made = std::make_shared<const CompiledKernel>(std::move(fresh));
     environment.memo.keep(candidateRequest, made);
   }
-  Result<std::shared_ptr<const LoadedKernel>> loaded =
-      LoadedKernel::load(environment.device, made->content, made->manifest, made->binary);
+  Result<std::shared_ptr<const LoadedKernel>> loaded = LoadedKernel::load(
+      environment.device, made->content, std::make_shared<const Manifest>(made->manifest), made->binary);
   if (!loaded)
     return loaded.status();
   Counters::raise(environment.counters.kernelsLoaded);

@@ -28,7 +28,8 @@ protected:
     Result<Manifest> manifest = Manifest::parse(test::manifestOf(text, step));
     if (!manifest)
       return manifest.status();
-    return LoadedKernel::load(*device, "content", std::move(*manifest), test::codeOf({1}));
+    return LoadedKernel::load(*device, "content", std::make_shared<const Manifest>(std::move(*manifest)),
+                              test::codeOf({1}));
   }
   Result<std::unique_ptr<Trial>> makeKernelTrial(double mostBytes = 1e9) {
     return KernelTrial::make(*device, spec, maxima, 1, mostBytes);

@@ -50,7 +50,7 @@ protected:
                .key = Problem::make(spec, maxima).key(),
                .device = test::cpuDeviceKey(),
                .target = "cpu"};
-    policy.checkLaunch = [](const Manifest &, const Spec &, const Maxima &) { return Status::ok(); };
+    policy.checkLaunch = [](const SharedManifest &, const Spec &, const Maxima &) { return Status::ok(); };
   }
   void store(int64_t seqlenK, const std::string &revision, bool tuned = true) {
     Manifest manifest = *Manifest::parse(test::manifestOf({.templateName = "attention"}, spec));

@@ -31,7 +31,7 @@ protected:
     EXPECT_LE(static_cast<size_t>(slots), received.size());
     received.fill(0x5a5a);
     Result<std::shared_ptr<const LoadedKernel>> kernel =
-        LoadedKernel::load(*device, "", std::move(*manifest), copyingCode(slots));
+        LoadedKernel::load(*device, "", std::make_shared<const Manifest>(std::move(*manifest)), copyingCode(slots));
     if (!kernel)
       return kernel.status();
     return (*kernel)->launch(call, nullptr, nullptr, nullptr);
@@ -58,8 +58,8 @@ TEST_F(LoadedKernelTest, ViewsAndScalarsFillTheirSlots) {
 // A struct with maps has their alignment, so its end is passed as well.
 TEST_F(LoadedKernelTest, SlotsUpToTheNextMultipleOfAMapAreZero) {
   const KernelText text = {.params = "param view out bf16 3\nparam i32 window\n", .grid = "batch ; 1 ; 1"};
-  const Result<std::shared_ptr<const LoadedKernel>> kernel =
-      LoadedKernel::load(*device, "", *Manifest::parse(manifestOf(text, {})), copyingCode(6));
+  const Result<std::shared_ptr<const LoadedKernel>> kernel = LoadedKernel::load(
+      *device, "", std::make_shared<const Manifest>(*Manifest::parse(manifestOf(text, {}))), copyingCode(6));
   ASSERT_TRUE(kernel) << kernel.status().toString();
   setScalar(call.scalars, Scalar::kWindow, 512);
   LoadedKernel::Slots slots;
@@ -76,7 +76,9 @@ TEST_F(LoadedKernelTest, MapsAreOfRowsOfQueriesKeysAndValues) {
     const KernelText text = {.params = map + "\n", .grid = "batch ; 1 ; 1", .target = "sm_90a"};
     Result<Manifest> manifest = Manifest::parse(manifestOf(text, {}));
     EXPECT_TRUE(manifest) << manifest.status().toString();
-    return LoadedKernel::load(*device, "", std::move(*manifest), {}).status().toString();
+    return LoadedKernel::load(*device, "", std::make_shared<const Manifest>(std::move(*manifest)), {})
+        .status()
+        .toString();
   };
   for (const std::string view : {"lse", "reads", "out", "o_split", "k_win_cache"}) {
     const std::string error = errorOf("param map m " + view + " bf16 64 1 16");
@@ -95,8 +97,8 @@ TEST_F(LoadedKernelTest, AViewHasATypeOfTheProblemAndTheOneThatIsBound) {
   EXPECT_NE(launch("param view lse bf16 3\n").toString().find("must be of dtype fp32"), std::string::npos);
   EXPECT_NE(launch("param view k bf16 2\n").toString().find("must be of rank 3"), std::string::npos);
   const KernelText text = {.params = "param view out bf16 3\nparam view k bf16 3\n", .grid = "batch ; 1 ; 1"};
-  const Result<std::shared_ptr<const LoadedKernel>> kernel =
-      LoadedKernel::load(*device, "", *Manifest::parse(manifestOf(text, {})), copyingCode(10));
+  const Result<std::shared_ptr<const LoadedKernel>> kernel = LoadedKernel::load(
+      *device, "", std::make_shared<const Manifest>(*Manifest::parse(manifestOf(text, {}))), copyingCode(10));
   ASSERT_TRUE(kernel) << kernel.status().toString();
   EXPECT_TRUE((*kernel)->checkType(View::kK, DType::kBf16).isOk());
   EXPECT_TRUE((*kernel)->checkType(View::kLse, DType::kF32).isOk()) << "the kernel does not take it";
@@ -147,7 +149,8 @@ TEST_F(LoadedKernelTest, CodeForMoreThanTheProcessorHasIsRefused) {
     Result<Manifest> manifest = Manifest::parse(manifestOf({.grid = "batch ; 1 ; 1"}, {}));
     EXPECT_TRUE(manifest) << manifest.status().toString();
     manifest->evidence["features"] = features;
-    return LoadedKernel::load(**narrow, "", std::move(*manifest), countingCode()).status();
+    return LoadedKernel::load(**narrow, "", std::make_shared<const Manifest>(std::move(*manifest)), countingCode())
+        .status();
   };
   EXPECT_TRUE(load("x86-64-v3").isOk());
   for (const char *features : {"x86-64-v4", "x86-64-v9"}) {
