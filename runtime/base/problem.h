@@ -27,7 +27,21 @@ Result<CmpKind> parseCmpKind(std::string_view name);
 Result<Activation> parseActivation(std::string_view name);
 Result<Gate> parseGate(std::string_view name);
 Result<RotaryStyle> parseRotaryStyle(std::string_view name);
-int dtypeBytes(DType dtype);
+// Every plan asks for the types and sizes of its buffers, so dtypeBytes and ElementTypes::of are inline.
+constexpr int dtypeBytes(DType dtype) {
+  switch (dtype) {
+  case DType::kFp8E4M3:
+  case DType::kFp8E5M2:
+    return 1;
+  case DType::kBf16:
+  case DType::kF16:
+    return 2;
+  case DType::kF32:
+  case DType::kI32:
+    return 4;
+  }
+  return 0;
+}
 // Looks up the number of an enumerator that an expression names: names of operators, dtypes, kinds of compression,
 // activations, gates and styles of rotation (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for a
 // name that is no enumerator.
@@ -39,7 +53,22 @@ struct ElementTypes {
   std::optional<DType> keyValue{}; // absent: as io
   std::optional<DType> gradient{}; // absent: as io
 
-  DType of(TensorRole role) const;
+  constexpr DType of(TensorRole role) const {
+    switch (role) {
+    case TensorRole::kIo:
+      return io;
+    case TensorRole::kKeyValue:
+      return keyValue.value_or(io);
+    case TensorRole::kGradient:
+      return gradient.value_or(io);
+    case TensorRole::kScale:
+    case TensorRole::kStatistics:
+      return DType::kF32;
+    case TensorRole::kIndex:
+      return DType::kI32;
+    }
+    return io;
+  }
 };
 
 // The computation that a caller asks for: the operator, its dtype, its sizes and its options (docs/specification.md 1).

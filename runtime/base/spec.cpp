@@ -66,38 +66,6 @@ Result<RotaryStyle> parseRotaryStyle(std::string_view name) {
   return parseEnum<RotaryStyle>("rotary_style", kRotaryStyleNames, name);
 }
 
-int dtypeBytes(DType dtype) {
-  switch (dtype) {
-  case DType::kFp8E4M3:
-  case DType::kFp8E5M2:
-    return 1;
-  case DType::kBf16:
-  case DType::kF16:
-    return 2;
-  case DType::kF32:
-  case DType::kI32:
-    return 4;
-  }
-  return 0;
-}
-
-DType ElementTypes::of(TensorRole role) const {
-  switch (role) {
-  case TensorRole::kIo:
-    return io;
-  case TensorRole::kKeyValue:
-    return keyValue.value_or(io);
-  case TensorRole::kGradient:
-    return gradient.value_or(io);
-  case TensorRole::kScale:
-  case TensorRole::kStatistics:
-    return DType::kF32;
-  case TensorRole::kIndex:
-    return DType::kI32;
-  }
-  return io;
-}
-
 bool lookupEnumerator(std::string_view name, int64_t &value) {
   const OperatorDef *op = findOperator(name);
   int index = op ? static_cast<int>(op->op) : -1;
@@ -135,16 +103,18 @@ namespace {
   return Status::invalid(name, std::to_string(value), "must be at least " + std::to_string(least) + why, hint);
 }
 
-// Inlined because a plan from memory checks every field of its spec.
+// The checks are inlined because a plan from memory checks every field of its spec.
 [[gnu::always_inline]] inline Status atLeast(const char *name, int32_t value, int32_t least, const char *why = "",
                                              const char *hint = "") {
   return value >= least ? Status::ok() : tooSmall(name, value, least, why, hint);
 }
 
-Status checkMultiple(const char *name, int32_t value, int32_t stride) {
-  if (value % stride == 0)
-    return Status::ok();
+[[gnu::cold]] Status noMultiple(const char *name, int32_t value, int32_t stride) {
   return Status::invalid(name, std::to_string(value), "must be a multiple of cmp_stride = " + std::to_string(stride));
+}
+
+[[gnu::always_inline]] inline Status checkMultiple(const char *name, int32_t value, int32_t stride) {
+  return value % stride == 0 ? Status::ok() : noMultiple(name, value, stride);
 }
 
 // A spec in which several fields are zero that have another default was never filled with the defaults.
@@ -153,8 +123,12 @@ const char *hintOfDefaults(const Spec &spec) {
   return std::count(std::begin(fields), std::end(fields), 0) > 1 ? "nsa_spec_init sets the defaults" : "";
 }
 
-Status checkEnumerator(const char *name, Names names, int value) {
-  return inRange(names, value) ? Status::ok() : Status::invalid(name, std::to_string(value), oneOf(names));
+[[gnu::cold]] Status noEnumerator(const char *name, Names names, int value) {
+  return Status::invalid(name, std::to_string(value), oneOf(names));
+}
+
+[[gnu::always_inline]] inline Status checkEnumerator(const char *name, Names names, int value) {
+  return inRange(names, value) ? Status::ok() : noEnumerator(name, names, value);
 }
 
 // Every kernel reads and writes its tensors in one type, besides numbers of the types fp32 and int32.

@@ -32,10 +32,13 @@ static_assert(NSA_NAMES == kTensorNames);
 
 std::string textOf(const char *text) { return text ? text : ""; }
 
-Status checkEnum(const char *field, int value, int last, const char *rule) {
-  if (value >= 0 && value <= last)
-    return Status::ok();
+[[gnu::cold]] Status outOfRange(const char *field, int value, const char *rule) {
   return Status::invalid(field, std::to_string(value), rule);
+}
+
+// Inlined because a plan from memory converts every field of its spec.
+[[gnu::always_inline]] inline Status checkEnum(const char *field, int value, int last, const char *rule) {
+  return value >= 0 && value <= last ? Status::ok() : outOfRange(field, value, rule);
 }
 
 // Spec::validate checks the ranges of enumerations and numbers.
@@ -49,7 +52,7 @@ Status convertField(const char *, const ApiEnum &value, Enum &result) {
   result = static_cast<Enum>(numberOf(value));
   return Status::ok();
 }
-Status convertField(const char *name, int32_t value, bool &result) {
+[[gnu::always_inline]] inline Status convertField(const char *name, int32_t value, bool &result) {
   result = value != 0;
   return checkEnum(name, value, 1, "must be 0 or 1");
 }

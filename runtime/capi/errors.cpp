@@ -69,8 +69,6 @@ void copyText(char *target, size_t capacity, std::string_view text) {
   *target = '\0';
 }
 
-Status requirePointer(const void *pointer, std::string_view name) {
-  return pointer ? Status::ok() : Status::invalid(std::string(name), "null", "must not be null");
-}
+Status nullError(std::string_view name) { return Status::invalid(std::string(name), "null", "must not be null"); }
 
 } // namespace nsa::capi

@@ -52,6 +52,9 @@ template <size_t N> void copyText(char (&target)[N], std::string_view text) {
   copyText(target, N, text);
 }
 
-Status requirePointer(const void *pointer, std::string_view name);
+Status nullError(std::string_view name);
+inline Status requirePointer(const void *pointer, std::string_view name) {
+  return pointer ? Status::ok() : nullError(name);
+}
 
 } // namespace nsa::capi

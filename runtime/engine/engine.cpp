@@ -84,7 +84,7 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
   plan->source = source;
   plan->rules = CallRules(routed, maxima);
   plan->gates = gates;
-  plan->layout.assign(routed, maxima, core.kernels, ownDevice->isGpu());
+  plan->layout.assign(routed, maxima, core.scratchBytes, ownDevice->isGpu());
   NSA_RETURN_IF_ERROR(plan->layout.check(maxima));
   return plan;
 }

@@ -293,6 +293,7 @@ constexpr bool isConsistent(size_t index) {
          kOperatorTable[static_cast<size_t>(def.counterpart)].counterpart == def.op &&
          std::ranges::count(kOperatorTable, def.name, &OperatorDef::name) == 1;
 }
+static_assert(std::size(kOperatorTable) == kOperators);
 static_assert([] {
   for (size_t i = 0; i < std::size(kOperatorTable); ++i)
     if (!isConsistent(i))

@@ -40,6 +40,7 @@ enum class Operator : int {
   kAscend, // writes the chosen blocks as an ascending list for the caller
   kMerge,  // merges the results of the splits, and the branches by their gates
 };
+inline constexpr size_t kOperators = static_cast<size_t>(Operator::kMerge) + 1;
 
 // The fields of a spec that an operator reads. A bit of SpecField stands for one field, or for fields that are always
 // read together.

@@ -450,6 +450,17 @@ constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers, Operator::kDecode, /
 constexpr const Graph *kGraphs[] = {&kSelect, &kNsa, &kDecodeOfFew, &kDecode, &kSingle};
 static_assert(!(*std::rbegin(kGraphs))->op && !(*std::rbegin(kGraphs))->isOfFew);
 
+// The graph of each operator, without and with programs that share keys.
+constexpr auto kGraphOf = [] {
+  std::array<std::array<const Graph *, 2>, kOperators> result{};
+  for (size_t op = 0; op < result.size(); ++op)
+    for (const bool shares : {false, true})
+      result[op][shares] = *std::ranges::find_if(kGraphs, [&](const Graph *graph) {
+        return (!graph->op || *graph->op == static_cast<Operator>(op)) && (!graph->isOfFew || shares);
+      });
+  return result;
+}();
+
 // Each binding names a buffer of its graph, each buffer has a maker, and nodes that run in chunks are the last ones.
 constexpr bool isConsistent(const Graph &graph) {
   bool isChunked = false;
@@ -486,9 +497,7 @@ std::optional<TensorRole> roleOf(const Binding &binding) {
 }
 
 const Graph &graphOf(const Spec &spec, const Maxima &maxima) {
-  return **std::ranges::find_if(kGraphs, [&](const Graph *graph) {
-    return (!graph->op || *graph->op == spec.op) && (!graph->isOfFew || sharesKeys(spec, maxima));
-  });
+  return *kGraphOf[static_cast<size_t>(spec.op)][sharesKeys(spec, maxima)];
 }
 
 } // namespace nsa

@@ -14,7 +14,7 @@ Result<std::shared_ptr<const PlanCore>> PlanCore::make(std::vector<Part> parts) 
   for (const Part &part : parts) {
     const LoadedKernel &kernel = *part.kernel->kernel;
     NSA_RETURN_IF_ERROR(checkTypes(part.step, kernel));
-    core->kernels[static_cast<size_t>(part.step.role)] = &kernel;
+    core->scratchBytes = std::max(core->scratchBytes, kernel.workspaceBytes());
     core->launches.push_back({&kernel, part.step.node, part.step.arguments});
     core->source = std::max(core->source, part.kernel->source);
     core->keySplits = std::max(core->keySplits, part.step.spec.keySplits);

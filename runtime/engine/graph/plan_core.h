@@ -52,7 +52,7 @@ struct PlanCore {
   static Result<std::shared_ptr<const PlanCore>> make(std::vector<Part> parts);
 
   std::vector<Part> parts;
-  RoleKernels kernels = {};
+  size_t scratchBytes = 0;                 // the largest scratch of a kernel
   std::vector<LaunchStep> launches;        // what a run replays
   uint8_t routes = 0;                      // the shortcuts that the steps take
   int32_t keySplits = 0;                   // Spec::keySplits of the steps

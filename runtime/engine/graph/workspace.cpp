@@ -102,16 +102,15 @@ struct Extents {
     }
     return 0;
   }
-
-  Saturated rowBytes(const GraphBuffer &buffer) const {
-    return Saturated(dtypeBytes(spec.types().of(buffer.role))) * heads(buffer.heads) * columns(buffer.columns);
-  }
 };
 
-using RowBytes = std::array<int64_t, kBuffers>; // in the order of Graph::buffers
+// A row of each buffer, in the order of Graph::buffers.
+struct GraphRows {
+  std::array<int64_t, kBuffers> columns, elements, bytes;
+};
 
 // Returns the queries of a chunk, of each sequence in the dense layout.
-int64_t chunkOf(const Graph &graph, const Extents &extents, const RowBytes &rowBytes, bool isGpu) {
+int64_t chunkOf(const Graph &graph, const Extents &extents, const GraphRows &rows, bool isGpu) {
   const int64_t time = std::max<int64_t>(extents.isPacked() ? extents.maxima.tokensQ : extents.maxima.seqlenQ, 1);
   if (!graph.nodes.back().isChunked)
     return time;
@@ -119,7 +118,7 @@ int64_t chunkOf(const Graph &graph, const Extents &extents, const RowBytes &rowB
   Saturated perQuery = 0;
   for (size_t i = 0; i < graph.buffers.size(); ++i)
     if (graph.buffers[i].rows == Rows::kChunk)
-      perQuery = perQuery + rowBytes[i];
+      perQuery = perQuery + rows.bytes[i];
   perQuery = perQuery * extents.entries();
   const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery.value() / kChunkGranule * kChunkGranule;
   return std::min(time, std::max(most, kChunkGranule));
@@ -146,12 +145,9 @@ void WorkspaceLayout::place(size_t &offset, Saturated size) {
   bytes = offset + std::min(static_cast<size_t>(size.value()), kMostBytes - offset);
 }
 
-void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu) {
+void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, size_t scratchBytes, bool isGpu) {
   const Graph &graph = graphOf(spec, maxima);
-  bytes = 0;
-  for (const LoadedKernel *kernel : kernels)
-    if (kernel)
-      bytes = std::max(bytes, kernel->workspaceBytes());
+  bytes = scratchBytes;
   definitionScratch = 0;
   compared = {};
   present = 0;
@@ -159,14 +155,20 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, const RoleK
   for (const GraphNode &node : graph.nodes)
     if (node.isIn(spec, maxima))
       roles |= uint32_t{1} << static_cast<int>(node.role);
-  shares = sharesKeys(spec, maxima) ? ShareRanges(spec, maxima) : ShareRanges();
+  shares = graph.isOfFew ? ShareRanges(spec, maxima) : ShareRanges();
   Extents extents{.spec = spec, .maxima = maxima, .shares = shares};
+  const ElementTypes types = spec.types();
   const auto isMade = [&](const GraphBuffer &buffer) { return (roles >> static_cast<int>(buffer.maker) & 1) != 0; };
-  RowBytes rowBytes;
-  for (size_t i = 0; i < graph.buffers.size(); ++i)
-    if (graph.nodes.back().isChunked || isMade(graph.buffers[i])) // the size of a chunk counts branches that are off
-      rowBytes[i] = extents.rowBytes(graph.buffers[i]).value();
-  chunk = chunkOf(graph, extents, rowBytes, isGpu);
+  GraphRows row;
+  for (size_t i = 0; i < graph.buffers.size(); ++i) {
+    const GraphBuffer &buffer = graph.buffers[i];
+    if (!graph.nodes.back().isChunked && !isMade(buffer)) // the size of a chunk counts branches that are off
+      continue;
+    row.columns[i] = extents.columns(buffer.columns);
+    row.elements[i] = (Saturated(extents.heads(buffer.heads)) * row.columns[i]).value();
+    row.bytes[i] = (Saturated(row.elements[i]) * dtypeBytes(types.of(buffer.role))).value();
+  }
+  chunk = chunkOf(graph, extents, row, isGpu);
   extents.chunk = chunk;
   compRows = extents.isPacked() ? extents.rows(Rows::kCompressed).value() : 0;
   for (size_t i = 0; i < graph.buffers.size(); ++i) {
@@ -179,10 +181,10 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, const RoleK
     const Saturated rows = extents.rows(buffer.rows);
     at.role = buffer.role;
     at.rows = buffer.rows;
-    at.columns = extents.columns(buffer.columns);
-    at.row = (Saturated(extents.heads(buffer.heads)) * at.columns).value();
-    at.copy = (rows * at.row).value();
-    place(at.offset, rows * rowBytes[i] * extents.copies(buffer.copies));
+    at.columns = row.columns[i];
+    at.row = row.elements[i];
+    at.copy = (rows * row.elements[i]).value();
+    place(at.offset, rows * row.bytes[i] * extents.copies(buffer.copies));
   }
 }
 

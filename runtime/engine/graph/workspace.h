@@ -19,8 +19,6 @@
 
 namespace nsa {
 
-using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: the operator has no such kernel
-
 // The partial results of each branch of decode with few queries, in the order of the branches: their number, the index
 // of the first one, and the index after the last one.
 struct ShareRanges {
@@ -36,11 +34,12 @@ struct ShareRanges {
 
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
-  WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu) {
-    assign(spec, maxima, kernels, isGpu);
+  WorkspaceLayout(const Spec &spec, const Maxima &maxima, size_t scratchBytes, bool isGpu) {
+    assign(spec, maxima, scratchBytes, isGpu);
   }
   // Makes the layout anew in place. A plan from memory neither clears nor copies the entries of buffers that it lacks.
-  void assign(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
+  // The kernels of the plan run one after another and share `scratchBytes`.
+  void assign(const Spec &spec, const Maxima &maxima, size_t scratchBytes, bool isGpu);
   // `check` fails when the workspace has kMostBytes or more. If `check` fails, no offset of the layout may be used.
   Status check(const Maxima &maxima) const;
 

@@ -230,7 +230,11 @@ Status DecodeTrial::runAll(const LoadedKernel &kernel, int64_t time, DeviceBuffe
                            LaunchTap *tap) {
   RoleKernels used = kernels;
   used[static_cast<size_t>(role)] = &kernel;
-  const WorkspaceLayout layout(spec, maxima, used, device.isGpu());
+  size_t scratchBytes = 0;
+  for (const LoadedKernel *each : used)
+    if (each)
+      scratchBytes = std::max(scratchBytes, each->workspaceBytes());
+  const WorkspaceLayout layout(spec, maxima, scratchBytes, device.isGpu());
   NSA_RETURN_IF_ERROR(layout.check(maxima));
   if (layout.bytes > workspaceBytes) {
     NSA_ASSIGN_OR_RETURN(workspace, DeviceBuffer::allocate(device, layout.bytes));

@@ -61,6 +61,7 @@ private:
   // the wrong output of one candidate is not an input of the next candidate.
   bool writesCache = false;
   std::vector<std::shared_ptr<const LoadedKernel>> servedKernels;
+  using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: the plan has no such kernel
   RoleKernels kernels = {};
   int64_t sequences = 0, room = 0, pages = 0;
   int64_t timedTokens = 0, checkedTokens = 0; // new tokens of each sequence

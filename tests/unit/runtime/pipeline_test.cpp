@@ -159,21 +159,19 @@ TEST(Pipeline, ACacheMayHaveATypeOfItsOwn) {
 
 TEST(Pipeline, TheWorkspaceIsBoundedByChunks) {
   const Spec spec = nsa128();
-  // Any kernel that is there has its tensors; none has scratch on a GPU.
-  RoleKernels kernels = {};
-  const WorkspaceLayout none(spec, lengths(131072), kernels, true);
+  const WorkspaceLayout none(spec, lengths(131072), 0, true);
   EXPECT_EQ(none.chunk, 10752);
   const int64_t perQuery = 3 * (64 * 128 * 2 + 4 * 4) + 4 * 64 + 4 * 4 * 16;
   EXPECT_LE(none.chunk * perQuery, int64_t{512} << 20);
   EXPECT_LT(none.bytes, size_t{2} << 30);
   EXPECT_GE(none.bytes, static_cast<size_t>(none.chunk * 3 * (64 * 128 * 2)));
 
-  const WorkspaceLayout small(spec, lengths(100), kernels, true);
+  const WorkspaceLayout small(spec, lengths(100), 0, true);
   EXPECT_EQ(small.chunk, 100);
   Maxima batched = lengths(131072);
   batched.batch = 1024;
-  EXPECT_EQ(WorkspaceLayout(spec, batched, kernels, true).chunk, 64);
-  EXPECT_LT(WorkspaceLayout(spec, lengths(131072), kernels, false).chunk, none.chunk);
+  EXPECT_EQ(WorkspaceLayout(spec, batched, 0, true).chunk, 64);
+  EXPECT_LT(WorkspaceLayout(spec, lengths(131072), 0, false).chunk, none.chunk);
 }
 
 // Each number is legal alone, and their product wraps to few bytes, or to none.
@@ -191,7 +189,7 @@ TEST(Pipeline, AWorkspaceThatNoNumberHoldsIsAnError) {
         const int64_t batch = op == Operator::kDecode ? 1 << 25 : 1 << 30;
         const Maxima maxima = {.batch = batch, .tokensQ = 1 << 25, .seqlenQ = 1, .seqlenK = 1 << 22};
         ASSERT_TRUE(maxima.validate(spec).isOk()) << maxima.validate(spec).toString();
-        const Status status = WorkspaceLayout(spec, maxima, RoleKernels{}, true).check(maxima);
+        const Status status = WorkspaceLayout(spec, maxima, 0, true).check(maxima);
         ASSERT_FALSE(status.isOk()) << operatorName(op) << ' ' << dim;
         EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
         EXPECT_EQ(status.error().field, "maxima");
@@ -201,7 +199,7 @@ TEST(Pipeline, AWorkspaceThatNoNumberHoldsIsAnError) {
   // Large, and still a number.
   Spec spec = nsa128();
   const Maxima large = {.batch = most, .tokensQ = most, .seqlenQ = 1, .seqlenK = 1 << 22};
-  EXPECT_TRUE(WorkspaceLayout(spec, large, RoleKernels{}, true).check(large).isOk());
+  EXPECT_TRUE(WorkspaceLayout(spec, large, 0, true).check(large).isOk());
 }
 
 } // namespace
