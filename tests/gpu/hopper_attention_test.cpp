@@ -111,32 +111,34 @@ TEST_F(HopperAttention, IsWhatTheLibraryChooses) {
   }
 }
 
+class HopperTuning : public HopperAttention, public ::testing::WithParamInterface<Operator> {};
+INSTANTIATE_TEST_SUITE_P(Operators, HopperTuning, ::testing::ValuesIn(kOperators),
+                         [](const auto &info) { return std::string(operatorName(info.param)); });
+
 // Also blocks that share their keys, which the library never chooses untuned: the tuner compares each candidate with
 // the tile program. Uneven sequences end within the rows of a first block, so the second one has none there.
-TEST_F(HopperAttention, NothingThatTheTunerMayChooseIsWrong) {
+TEST_P(HopperTuning, NothingThatTheTunerMayChooseIsWrong) {
   tools::EngineSettings settings;
   settings.tuneBudgetSeconds = 120; // half of it for compiling, cheapest first
   const Result<tools::EngineHandle> engine = freeEngine(std::move(settings));
   ASSERT_TRUE(engine) << engine.status().toString();
-  for (const Operator op : kOperators) {
-    Spec spec = specOf(op, 128);
-    spec.vDim = 128; // two chunks of columns, whose distance stands in the descriptor of values
-    spec.layout = Layout::kPacked;
-    const Result<nlohmann::json> report =
-        tools::tune(engine->get(), spec, {.batch = 4, .tokensQ = 2400, .seqlenQ = 900, .seqlenK = 900});
-    ASSERT_TRUE(report) << report.status().toString();
-    int alone = 0, sharing = 0;
-    ASSERT_TRUE(report->contains("candidates")) << report->dump(2);
-    for (const nlohmann::json &candidate : (*report)["candidates"]) {
-      const std::string outcome = candidate.value("outcome", "");
-      EXPECT_TRUE(outcome != "rejected" && outcome != "failed") << candidate;
-      if (candidate.value("template", "") != kHopperTemplate || (outcome != "measured" && outcome != "winner"))
-        continue;
-      ++(candidate.value("config", "").starts_with("cluster=2 ") ? sharing : alone);
-    }
-    EXPECT_GT(alone, 0) << report->dump(2);
-    EXPECT_GT(sharing, 0) << report->dump(2);
+  Spec spec = specOf(GetParam(), 128);
+  spec.vDim = 128; // two chunks of columns, whose distance stands in the descriptor of values
+  spec.layout = Layout::kPacked;
+  const Result<nlohmann::json> report =
+      tools::tune(engine->get(), spec, {.batch = 4, .tokensQ = 2400, .seqlenQ = 900, .seqlenK = 900});
+  ASSERT_TRUE(report) << report.status().toString();
+  int alone = 0, sharing = 0;
+  ASSERT_TRUE(report->contains("candidates")) << report->dump(2);
+  for (const nlohmann::json &candidate : (*report)["candidates"]) {
+    const std::string outcome = candidate.value("outcome", "");
+    EXPECT_TRUE(outcome != "rejected" && outcome != "failed") << candidate;
+    if (candidate.value("template", "") != kHopperTemplate || (outcome != "measured" && outcome != "winner"))
+      continue;
+    ++(candidate.value("config", "").starts_with("cluster=2 ") ? sharing : alone);
   }
+  EXPECT_GT(alone, 0) << report->dump(2);
+  EXPECT_GT(sharing, 0) << report->dump(2);
 }
 
 TEST_F(HopperAttention, AHundredRepeatsGiveTheSameBits) {

@@ -48,8 +48,6 @@ std::vector<KeyRange> allowedKeys(const Attention &a, const Sequence &sequence, 
   return ranges;
 }
 
-namespace {
-
 // Eight sums side by side: one alone would wait for each addition.
 double dot(const double *a, const double *b, int64_t count) {
   constexpr int64_t kLanes = 8;
@@ -62,6 +60,8 @@ double dot(const double *a, const double *b, int64_t count) {
     rest += a[i] * b[i];
   return std::accumulate(sums, sums + kLanes, rest);
 }
+
+namespace {
 
 // The keys and values of one sequence and kv head that some query may attend, read once into contiguous fp64.
 struct KeyValues {
@@ -81,17 +81,21 @@ KeyValues readKeyValues(const Attention &a, const Sequence &sequence, int64_t kv
       --steps[range.end];
     }
   KeyValues result;
+  result.slot.reserve(static_cast<size_t>(keys));
   int64_t holders = 0, slots = 0;
   for (int64_t key = 0; key < keys; ++key) {
     result.slot.push_back(slots);
     holders += steps[key];
-    if (holders == 0)
+    slots += holders != 0;
+  }
+  result.k.resize(static_cast<size_t>(slots * a.spec.qkDim));
+  result.v.resize(static_cast<size_t>(slots * a.spec.vDim));
+  for (int64_t key = 0; key < keys; ++key) {
+    const int64_t slot = result.slot[key];
+    if (slot == (key + 1 < keys ? result.slot[key + 1] : slots))
       continue;
-    ++slots;
-    for (int64_t c = 0; c < a.spec.qkDim; ++c)
-      result.k.push_back(a.k.at(sequence.keyBatch, begin + key, kvHead, c));
-    for (int64_t c = 0; c < a.spec.vDim; ++c)
-      result.v.push_back(a.v.at(sequence.keyBatch, begin + key, kvHead, c));
+    a.k.read(sequence.keyBatch, begin + key, kvHead, std::span(result.k).subspan(slot * a.spec.qkDim, a.spec.qkDim));
+    a.v.read(sequence.keyBatch, begin + key, kvHead, std::span(result.v).subspan(slot * a.spec.vDim, a.spec.vDim));
   }
   return result;
 }
@@ -100,8 +104,7 @@ void attendQuery(const Attention &a, const Sequence &sequence, const KeyValues &
                  int64_t query, int64_t head, AttentionResult &result) {
   const double scale = softmaxScale(a.spec);
   std::vector<double> q(a.spec.qkDim);
-  for (int64_t c = 0; c < a.spec.qkDim; ++c)
-    q[c] = a.q.at(sequence.batch, sequence.queryBegin + query, head, c);
+  a.q.read(sequence.batch, sequence.queryBegin + query, head, q);
 
   std::vector<double> weights;
   for (const KeyRange &range : ranges) {
@@ -149,9 +152,9 @@ AttentionResult attend(const Attention &a, int threads) {
   result.lse.assign(rows * a.spec.queryHeads, -std::numeric_limits<double>::infinity());
   result.reads.assign(rows * a.spec.kvHeads, 0);
 
-  // Many sequences, which are short ones or single rows, run side by side; of a few it is the queries that do.
+  // Many sequences, which are short ones, run side by side, and so do single rows; of others it is the queries that do.
   const int64_t sequences = static_cast<int64_t>(a.sequences.size());
-  const bool many = sequences >= 16;
+  const bool many = sequences >= 16 || std::ranges::all_of(a.sequences, [](const Sequence &s) { return s.queries <= 1; });
   forEachIndex(sequences, many ? threads : 1, 1,
                [&](int64_t s) { attendSequence(a, a.sequences[s], many ? 1 : threads, result); });
   return result;

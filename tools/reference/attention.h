@@ -29,6 +29,9 @@ struct KeyRange {
 // What the query may attend: ascending and disjoint.
 std::vector<KeyRange> allowedKeys(const Attention &attention, const Sequence &sequence, int64_t query, int64_t kvHead);
 
+// The inner product of two rows.
+double dot(const double *a, const double *b, int64_t count);
+
 // The softmax scale in fp64: never derived from v_dim.
 double softmaxScale(const Spec &spec);
 

@@ -103,11 +103,10 @@ OwnedTensor compressOne(const Compression &c, const TensorView &raw, const Phi &
   for (const Sequence &sequence : c.sequences) {
     forEachIndex(c.spec.compressedBlocks(sequence.keys), threads, 4, [&](int64_t block) {
       for (int64_t kvHead = 0; kvHead < c.spec.kvHeads; ++kvHead) {
-        std::vector<double> tokens;
+        std::vector<double> tokens(static_cast<size_t>(c.spec.cmpBlock * columns));
         for (int64_t i = 0; i < c.spec.cmpBlock; ++i)
-          for (int64_t column = 0; column < columns; ++column)
-            tokens.push_back(
-                raw.at(sequence.keyBatch, sequence.keyBegin + block * c.spec.cmpStride + i, kvHead, column));
+          raw.read(sequence.keyBatch, sequence.keyBegin + block * c.spec.cmpStride + i, kvHead,
+                   std::span(tokens).subspan(i * columns, columns));
         const std::vector<double> row = function(tokens);
         const int64_t first = rows.offset(sequence.keyBatch, sequence.blockBegin + block, kvHead, 0);
         for (int64_t column = 0; column < columns; ++column)

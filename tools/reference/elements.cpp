@@ -6,19 +6,48 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 namespace nsa::reference {
 
-float loadElement(DType dtype, const std::byte *data, int64_t index) {
-  if (dtype == DType::kF32) {
-    float value;
-    std::memcpy(&value, data + index * 4, 4);
-    return value;
+namespace {
+
+template <DType kType> float load(const std::byte *data, int64_t index) {
+  using Bits = std::conditional_t<kType == DType::kF32, float, uint16_t>;
+  Bits bits;
+  std::memcpy(&bits, data + index * int64_t{sizeof bits}, sizeof bits);
+  if constexpr (kType == DType::kBf16)
+    return bf16ToFloat(bits);
+  else if constexpr (kType == DType::kF16)
+    return fp16ToFloat(bits);
+  else
+    return bits;
+}
+
+// Calls the function with the type as a constant, so that a loop in it is one over vectors.
+template <typename Body> auto withType(DType dtype, const Body &body) {
+  switch (dtype) {
+  case DType::kF32:
+    return body.template operator()<DType::kF32>();
+  case DType::kBf16:
+    return body.template operator()<DType::kBf16>();
+  default:
+    assert(dtype == DType::kF16 && "not a floating point type");
+    return body.template operator()<DType::kF16>();
   }
-  assert((dtype == DType::kBf16 || dtype == DType::kF16) && "not a floating point type");
-  uint16_t bits;
-  std::memcpy(&bits, data + index * 2, 2);
-  return dtype == DType::kBf16 ? bf16ToFloat(bits) : fp16ToFloat(bits);
+}
+
+} // namespace
+
+float loadElement(DType dtype, const std::byte *data, int64_t index) {
+  return withType(dtype, [&]<DType kType> { return load<kType>(data, index); });
+}
+
+void loadElements(DType dtype, const std::byte *data, int64_t index, std::span<double> values) {
+  withType(dtype, [&]<DType kType> {
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = load<kType>(data, index + static_cast<int64_t>(i));
+  });
 }
 
 namespace {

@@ -60,6 +60,7 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ErrorReport report;
   double errorSquares = 0, referenceSquares = 0;
+  std::vector<double> values(static_cast<size_t>(columns));
   for (const Sequence &sequence : sequences) {
     for (int64_t query = 0; query < sequence.queries; ++query) {
       for (int64_t head = 0; head < heads; ++head) {
@@ -69,8 +70,9 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
           continue;
         }
         double rowError = 0, rowReference = 0;
+        actual.read(sequence.batch, sequence.queryBegin + query, head, values);
         for (int64_t c = 0; c < columns; ++c) {
-          const double value = actual.at(sequence.batch, sequence.queryBegin + query, head, c);
+          const double value = values[c];
           if (!std::isfinite(value))
             ++report.notFinite;
           rowError += (value - row[c]) * (value - row[c]);

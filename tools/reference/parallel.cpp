@@ -26,10 +26,14 @@ void forEachIndex(int64_t count, int threads, int64_t least, const std::function
 void forEachQuery(std::span<const Sequence> sequences, int threads,
                   const std::function<void(const Sequence &, int64_t)> &work) {
   std::vector<std::pair<const Sequence *, int64_t>> queries;
-  for (const Sequence &sequence : sequences)
+  int64_t longest = 1;
+  for (const Sequence &sequence : sequences) {
+    longest = std::max(longest, sequence.keys);
     for (int64_t query = 0; query < sequence.queries; ++query)
       queries.emplace_back(&sequence, query);
-  forEachIndex(static_cast<int64_t>(queries.size()), threads, 16,
+  }
+  // A query of many keys is worth a thread of its own.
+  forEachIndex(static_cast<int64_t>(queries.size()), threads, std::clamp<int64_t>(16384 / longest, 1, 16),
                [&](int64_t i) { work(*queries[i].first, queries[i].second); });
 }
 

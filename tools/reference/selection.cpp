@@ -16,23 +16,18 @@ std::vector<double> groupProbabilities(const Selection &s, const Sequence &seque
   const Spec &spec = s.spec;
   const int64_t visible = spec.compressedBlocks(sequence.position(query) + 1);
   const int64_t group = spec.queryHeads / spec.kvHeads;
-  std::vector<double> keys;
+  std::vector<double> keys(static_cast<size_t>(visible * spec.qkDim));
   for (int64_t block = 0; block < visible; ++block)
-    for (int64_t c = 0; c < spec.qkDim; ++c)
-      keys.push_back(s.kComp.at(sequence.keyBatch, sequence.blockBegin + block, kvHead, c));
+    s.kComp.read(sequence.keyBatch, sequence.blockBegin + block, kvHead,
+                 std::span(keys).subspan(block * spec.qkDim, spec.qkDim));
 
   std::vector<double> sums(visible, 0.0);
   for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head) {
-    std::vector<double> q;
-    for (int64_t c = 0; c < spec.qkDim; ++c)
-      q.push_back(s.q.at(sequence.batch, sequence.queryBegin + query, head, c));
+    std::vector<double> q(static_cast<size_t>(spec.qkDim));
+    s.q.read(sequence.batch, sequence.queryBegin + query, head, q);
     std::vector<double> p;
-    for (int64_t block = 0; block < visible; ++block) {
-      double score = 0;
-      for (int64_t c = 0; c < spec.qkDim; ++c)
-        score += q[c] * keys[block * spec.qkDim + c];
-      p.push_back(score * softmaxScale(spec));
-    }
+    for (int64_t block = 0; block < visible; ++block)
+      p.push_back(dot(q.data(), &keys[block * spec.qkDim], spec.qkDim) * softmaxScale(spec));
     softmax(p);
     for (int64_t block = 0; block < visible; ++block)
       sums[block] += p[block];
@@ -78,8 +73,10 @@ std::vector<int32_t> chooseBlocks(std::span<const double> scores, const Spec &sp
   for (int64_t block = 0; block < blocks; ++block)
     (isForced(spec, block, own) ? chosen : others).push_back(static_cast<int32_t>(block));
   assert(chosen.size() <= places && "init_blocks + local_blocks <= sel_count");
-  std::sort(others.begin(), others.end(), [&](int32_t a, int32_t b) { return ranksBefore(scores, a, b); });
-  chosen.insert(chosen.end(), others.begin(), others.begin() + static_cast<int64_t>(places - chosen.size()));
+  const auto end = others.begin() + static_cast<int64_t>(places - chosen.size());
+  std::partial_sort(others.begin(), end, others.end(),
+                    [&](int32_t a, int32_t b) { return ranksBefore(scores, a, b); });
+  chosen.insert(chosen.end(), others.begin(), end);
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }

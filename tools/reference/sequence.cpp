@@ -84,9 +84,8 @@ std::vector<double> readRows(std::span<const Sequence> sequences, const TensorVi
   for (const Sequence &sequence : sequences)
     for (int64_t query = 0; query < sequence.queries; ++query)
       for (int64_t head = 0; head < heads; ++head)
-        for (int64_t c = 0; c < columns; ++c)
-          values[((sequence.firstRow + query) * heads + head) * columns + c] =
-              view.at(sequence.batch, sequence.queryBegin + query, head, c);
+        view.read(sequence.batch, sequence.queryBegin + query, head,
+                  std::span(values).subspan(((sequence.firstRow + query) * heads + head) * columns, columns));
   return values;
 }
 

@@ -16,6 +16,10 @@ double TensorView::at(int64_t batch, int64_t time, int64_t head, int64_t column)
   return loadElement(dtype, data, offset(batch, time, head, column));
 }
 
+void TensorView::read(int64_t batch, int64_t time, int64_t head, std::span<double> columns) const {
+  loadElements(dtype, data, offset(batch, time, head, 0), columns);
+}
+
 OwnedTensor OwnedTensor::make(DType dtype, int64_t batches, int64_t times, int64_t heads, int64_t columns) {
   OwnedTensor tensor{.dtype = dtype, .batches = batches, .times = times, .heads = heads, .columns = columns};
   // 0xff in every byte is a NaN of all io types.

@@ -28,6 +28,8 @@ struct TensorView {
   bool isGiven() const { return data != nullptr; }
   int64_t offset(int64_t batch, int64_t time, int64_t head, int64_t column) const; // elements
   double at(int64_t batch, int64_t time, int64_t head, int64_t column) const;
+  // A row's columns from 0 on, as many as `columns` has.
+  void read(int64_t batch, int64_t time, int64_t head, std::span<double> columns) const;
 };
 
 // Contiguous [batches, times, heads, columns] of an io type with its memory; new memory holds NaN in all elements.

@@ -87,18 +87,20 @@ Counts countsOf(const Json &report) {
   return counts;
 }
 
-// Each reason for which tests were skipped, and of how many.
-Json skipsOf(const Json &report) {
-  std::map<std::string, int> tests;
-  forEachTest(report, [&](const Json &, const Json &test) {
-    if (const std::string reason = skipReasonOf(test); !reason.empty())
-      ++tests[reason];
-  });
-  Json skips = Json::array();
-  for (const auto &[reason, count] : tests)
-    skips.push_back({{"reason", reason}, {"tests", count}});
-  return skips;
-}
+// A suite, whose tests may have run in several processes.
+struct SuiteRun {
+  std::string program, name;
+  Counts counts;
+  std::map<std::string, int> skips; // of how many tests, by reason
+
+  void add(const Json &report) {
+    counts.add(countsOf(report));
+    forEachTest(report, [&](const Json &, const Json &test) {
+      if (const std::string reason = skipReasonOf(test); !reason.empty())
+        ++skips[reason];
+    });
+  }
+};
 
 // "ERROR SUMMARY: 2 errors" of compute-sanitizer, or racecheck's "RACECHECK SUMMARY: 1 hazard displayed (1 error, 0
 // warnings)". -1: it said neither.
@@ -143,29 +145,29 @@ Result<Json> makeRecord(const std::string &folder, const RunFacts &facts) {
   if (sanitized)
     record["sanitizer"] = {{"tool", facts.sanitizer}, {"version", facts.version}};
   std::istringstream lines(textOf(std::filesystem::path(folder) / "suites"));
-  Json suites = Json::array();
-  std::map<std::string, Counts> programs;
-  std::string number, program, suite;
-  while (lines >> number >> program >> suite) {
-    Counts counts;
+  std::vector<SuiteRun> runs;
+  std::string number, program, name;
+  for (int part = 0, parts = 0; lines >> number >> program >> name >> part >> parts;) {
+    auto run = std::ranges::find_if(runs, [&](const SuiteRun &r) { return r.program == program && r.name == name; });
+    if (run == runs.end())
+      run = runs.insert(run, {.program = program, .name = name, .counts = {.suites = 1}, .skips = {}});
     const std::filesystem::path base = std::filesystem::path(folder) / number;
     const Json report = Json::parse(textOf(base.string() + ".json"), nullptr, false);
-    if (report.is_discarded())
-      counts.unfinished = 1;
-    else
-      counts = countsOf(report);
-    counts.suites = 1;
-    if (sanitized) {
-      counts.errors = sanitizerErrors(textOf(base.string() + ".log"));
-      counts.unfinished = counts.unfinished || counts.errors < 0;
-      counts.errors = std::max<int64_t>(counts.errors, 0);
-    }
-    Json row = {{"program", program}, {"suite", suite}};
-    counts.writeTo(row, sanitized);
-    if (counts.skipped > 0)
-      row["skips"] = skipsOf(report);
+    const int64_t errors = sanitized ? sanitizerErrors(textOf(base.string() + ".log")) : 0;
+    if (!report.is_discarded())
+      run->add(report);
+    run->counts.unfinished += report.is_discarded() || errors < 0;
+    run->counts.errors += std::max<int64_t>(errors, 0);
+  }
+  Json suites = Json::array();
+  std::map<std::string, Counts> programs;
+  for (const SuiteRun &run : runs) {
+    Json row = {{"program", run.program}, {"suite", run.name}};
+    run.counts.writeTo(row, sanitized);
+    for (const auto &[reason, count] : run.skips)
+      row["skips"].push_back({{"reason", reason}, {"tests", count}});
     suites.push_back(std::move(row));
-    programs[program].add(counts);
+    programs[run.program].add(run.counts);
   }
   if (suites.empty())
     return Status::error(ErrorCode::kIoError, folder + "/suites names no suite");

@@ -1,6 +1,7 @@
 // The record of a run of the GPU tests: the machine, the commit, and what each suite gave. A run is a folder that
-// run-gpu-tests fills: `suites` has a line for each suite, its number, program and name; NUMBER.json is what GoogleTest
-// wrote of it, and NUMBER.log what was printed. A suite whose process ended early has no NUMBER.json.
+// run-gpu-tests fills: `suites` has a line for each process, with its number, its program, the name of its suite, which
+// part of the suite's tests it ran, and how many parts the suite has. NUMBER.json is what GoogleTest wrote of it, and
+// NUMBER.log what was printed. A process that ended early has no NUMBER.json.
 // Thread-safety: pure functions, but for the files that they read.
 #pragma once
 

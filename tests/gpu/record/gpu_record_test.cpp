@@ -46,7 +46,7 @@ protected:
   void SetUp() override {
     std::string suites;
     for (int i = 0; i < 3; ++i) {
-      suites += std::to_string(i + 1) + " " + kPrograms[i] + " Table/S\n";
+      suites += std::to_string(i + 1) + " " + kPrograms[i] + " Table/S 0 1\n";
       folder.write(std::to_string(i + 1) + ".json", reportOf(3, 0, 0));
       folder.write(std::to_string(i + 1) + ".log", "========= ERROR SUMMARY: 0 errors\n");
     }
@@ -81,6 +81,24 @@ TEST_F(GpuRecord, CountsEverySuite) {
   ASSERT_EQ(made["results"].size(), 3u);
   EXPECT_EQ(made["results"][2]["tests"], "nsa_hopper_attention_test");
   EXPECT_EQ(made["results"][2]["passed"], 5);
+}
+
+TEST_F(GpuRecord, PartsOfASuiteAreOneRow) {
+  folder.write("suites", folder.read("suites") + "4 nsa_gpu_attention_test Table/S 1 2\n");
+  folder.write("1.json", reportOf(2, 1, 0));
+  folder.write("4.json", reportOf(4, 2, 0));
+  Json made = record();
+  EXPECT_EQ(faults(made), "");
+  ASSERT_EQ(made["suites"].size(), 3u);
+  EXPECT_EQ(made["suites"][0]["passed"], 6);
+  EXPECT_EQ(made["suites"][0]["skipped"], 3);
+  EXPECT_EQ(made["suites"][0]["skips"], Json::parse(R"([{"reason": ")" + std::string(kMaySkip) + R"(", "tests": 3}])"));
+  EXPECT_EQ(made["suites"][0]["seconds"], 3.0);
+  EXPECT_EQ(made["results"][0]["suites"], 1);
+  folder.write("4.json", "");
+  EXPECT_NE(faults(record()).find("nsa_gpu_attention_test Table/S: unfinished 1"), std::string::npos);
+  folder.write("4.json", reportOf(3, 0, 1));
+  EXPECT_NE(faults(record()).find("nsa_gpu_attention_test Table/S: failed 1"), std::string::npos);
 }
 
 TEST_F(GpuRecord, RefusesWhatIsNoEvidence) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sstream>
 #include <sys/wait.h>
 
 namespace nsa::test {
@@ -31,16 +32,21 @@ protected:
     folder.write("run-gpu-tests", text);
     fs::permissions(folder.file("run-gpu-tests"), fs::perms::owner_all);
   }
-  // Programs that do nothing but append their name and arguments to `calls`, and fail when the file `fails` names them.
+  // Programs that list the tests of the file `tests`, and else do nothing but append their name, arguments and part of
+  // the tests to `calls`. They fail when the file `fails` names them.
   void useStubs() {
     fs::remove(folder.file("libexec/nsa"));
     const std::string stub = "#!/bin/sh\n"
                              "name=$(basename \"$0\")\n"
-                             "case \"$*\" in *--gtest_list_tests*) echo Suite.; echo '  Test'; exit 0 ;; esac\n"
-                             "echo \"$name $*\" >>'" +
+                             "case \"$*\" in *--gtest_list_tests*) exec cat '" +
+                             folder.file("tests") +
+                             "' ;; esac\n"
+                             "echo \"$name $*${GTEST_TOTAL_SHARDS:+ part $GTEST_SHARD_INDEX of $GTEST_TOTAL_SHARDS}"
+                             "${NSA_TEST_CACHE:+ shares kernels}\" >>'" +
                              folder.file("calls") + "'\n! grep -qx \"$name\" '" + folder.file("fails") + "'\n";
     folder.write("fails", "");
     folder.write("calls", "");
+    folder.write("tests", "Suite.\n  Test\n");
     for (const char *name :
          {"libexec/nsa/nsa_gpu_attention_test", "libexec/nsa/nsa_hopper_attention_test",
           "libexec/nsa/nsa_gpu_device_test", "libexec/nsa/nsa_example_decode", "libexec/nsa/nsa_gpu_record",
@@ -155,6 +161,43 @@ TEST_F(RunGpuTests, EvidenceRunsEveryStep) {
     EXPECT_NE(calls.find(call), std::string::npos) << call << " is not among\n" << calls;
   EXPECT_NE(calls.find(" racecheck 2.0\n"), std::string::npos) << calls;
   EXPECT_EQ(run("--evidence here").text.find("exit status 1"), std::string::npos);
+}
+
+// A part is a process, and every part has a test. What runs alone and what a sanitizer watches is not split.
+TEST_F(RunGpuTests, ASuiteIsSplitIntoPartsThatRunItsTests) {
+  useStubs();
+  std::string tests = "OperatorTest.\n  A\n  B\nFew.\n  A\n  B\n  C\nManyElements.\n  A\nMany.\n";
+  for (int i = 0; i < 30; ++i)
+    tests += "  T" + std::to_string(i) + "\n";
+  folder.write("tests", tests);
+  EXPECT_EQ(run("--no-speed").code, 0);
+  std::string calls = folder.read("calls");
+  const auto expectParts = [&](const std::string &program, const std::string &suite, int parts, const char *end) {
+    for (int part = 0; part <= parts; ++part) { // one more than there are
+      const std::string before = "nsa_" + program + "_test --any-skip-skips --gtest_filter=" + suite + ".* ",
+                        after = " part " + std::to_string(part) + " of " + std::to_string(parts) + end + "\n";
+      int found = 0;
+      std::istringstream lines(calls);
+      for (std::string line; std::getline(lines, line);)
+        found += line.starts_with(before) && (line + "\n").ends_with(after);
+      EXPECT_EQ(found, part < parts) << before << after << calls;
+    }
+  };
+  for (const char *program : {"gpu_attention", "hopper_attention"}) {
+    expectParts(program, "Few", 3, " shares kernels");
+    expectParts(program, "Many", 8, " shares kernels");
+    expectParts(program, "OperatorTest", 1, "");
+  }
+  expectParts("gpu_device", "Many", 1, "");
+  EXPECT_NE(calls.substr(0, calls.find('\n')).find("=ManyElements.* "), std::string::npos) << calls;
+  folder.write("calls", "");
+  EXPECT_EQ(run("--sanitizer memcheck").code, 0);
+  calls = folder.read("calls");
+  EXPECT_NE(calls.find("--gtest_filter=Many.*-"), std::string::npos) << calls;
+  EXPECT_EQ(calls.find(" of 8"), std::string::npos) << calls;
+
+  folder.write("fails", "nsa_hopper_attention_test\n");
+  expectOutcome("--no-speed", 1, "failed: nsa_hopper_attention_test Many, part 8 of 8 (exit status 1)");
 }
 
 TEST_F(RunGpuTests, AStepThatFailsFailsTheRunAndStopsNoOther) {
