@@ -154,7 +154,8 @@ AttentionResult attend(const Attention &a, int threads) {
 
   // Many sequences, which are short ones, run side by side, and so do single rows; of others it is the queries that do.
   const int64_t sequences = static_cast<int64_t>(a.sequences.size());
-  const bool many = sequences >= 16 || std::ranges::all_of(a.sequences, [](const Sequence &s) { return s.queries <= 1; });
+  const bool many =
+      sequences >= 16 || std::ranges::all_of(a.sequences, [](const Sequence &s) { return s.queries <= 1; });
   forEachIndex(sequences, many ? threads : 1, 1,
                [&](int64_t s) { attendSequence(a, a.sequences[s], many ? 1 : threads, result); });
   return result;

@@ -74,8 +74,7 @@ std::vector<int32_t> chooseBlocks(std::span<const double> scores, const Spec &sp
     (isForced(spec, block, own) ? chosen : others).push_back(static_cast<int32_t>(block));
   assert(chosen.size() <= places && "init_blocks + local_blocks <= sel_count");
   const auto end = others.begin() + static_cast<int64_t>(places - chosen.size());
-  std::partial_sort(others.begin(), end, others.end(),
-                    [&](int32_t a, int32_t b) { return ranksBefore(scores, a, b); });
+  std::partial_sort(others.begin(), end, others.end(), [&](int32_t a, int32_t b) { return ranksBefore(scores, a, b); });
   chosen.insert(chosen.end(), others.begin(), end);
   std::sort(chosen.begin(), chosen.end());
   return chosen;
