@@ -206,10 +206,6 @@ LogicalResult CastOp::verify() {
   return success();
 }
 
-OpFoldResult CastOp::fold(FoldAdaptor) {
-  return getSource().getType() == getType() ? OpFoldResult(getSource()) : OpFoldResult();
-}
-
 LogicalResult DotOp::verify() {
   auto a = cast<RankedTensorType>(getA().getType());
   auto b = cast<RankedTensorType>(getB().getType());

@@ -222,8 +222,6 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let summary = "the same tile in another float type, rounded to nearest even";
   let description = [{
-    Equal types are allowed and fold away, so a template needs only one text for all element types.
-
     ```mlir
     %p = tile.cast %weights : tensor<64x64xf32> -> tensor<64x64xbf16>
     ```
@@ -232,7 +230,6 @@ def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let results = (outs Tile_FloatTile:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
-  let hasFolder = 1;
 }
 
 def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments, Tile_DemandsLayout,
