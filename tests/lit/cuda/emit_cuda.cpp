@@ -3,6 +3,7 @@
 #include "compiler/cuda/Emitter.h"
 #include "compiler/dialect/TileProgram.h"
 #include "compiler/passes/Passes.h"
+#include "tests/unit/dialect/tile_text.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
@@ -30,7 +31,7 @@ int main(int argc, char **argv) {
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   std::string diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      nsa::tile::parseTileProgram((*buffer)->getBuffer(), (*buffer)->getBufferIdentifier(), context, diagnostics);
+      nsa::test::parseTileText((*buffer)->getBuffer(), (*buffer)->getBufferIdentifier(), context, diagnostics);
   if (!module) {
     llvm::errs() << diagnostics;
     return 1;

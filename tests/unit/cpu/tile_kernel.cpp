@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/TileProgram.h"
 #include "runtime/base/cpu_features.h"
+#include "tests/unit/dialect/tile_text.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ Result<cpu::CpuKernel> compile(const std::string &text, const std::string &featu
   tile::registerTileProgramDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   std::string diagnostics;
-  mlir::OwningOpRef<mlir::ModuleOp> module = tile::parseTileProgram(text, "test", context, diagnostics);
+  mlir::OwningOpRef<mlir::ModuleOp> module = parseTileText(text, "test", context, diagnostics);
   if (!module)
     return Status::error(ErrorCode::kInvalidArgument, "the test's program does not parse: " + diagnostics);
   cpu::CpuOptions options;

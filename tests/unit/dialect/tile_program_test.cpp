@@ -1,7 +1,8 @@
-// Parsing of tile programs: names of values survive, errors are texts with the template's lines.
+// Tile programs as text: values bear their names, and verifiers name the line.
 #include "compiler/dialect/TileProgram.h"
 
 #include "compiler/dialect/Tile.h"
+#include "tests/unit/dialect/tile_text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,7 +23,7 @@ protected:
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
-    return parseTileProgram(text, "tile/test.mlir", context, diagnostics);
+    return nsa::test::parseTileText(text, "tile/test.mlir", context, diagnostics);
   }
 
   template <typename Op> static Op find(mlir::ModuleOp module) {
@@ -72,57 +73,12 @@ TEST_F(TileProgramTest, KeepsTheNamesOfValues) {
   EXPECT_EQ(sourceName(load.getRow()), "r");
 }
 
-TEST_F(TileProgramTest, TellsSyntaxErrorsByTheTemplatesLine) {
-  EXPECT_FALSE(parse("// one\n"
-                     "func.func @f(%x: f32) {\n"
-                     "  %y = arith.addf %x %x : f32\n"
-                     "  return\n"
-                     "}\n"));
-  EXPECT_EQ(diagnostics, "tile/test.mlir:3:21: error: expected ','\n");
-}
-
-TEST_F(TileProgramTest, TellsVerifierErrorsByTheTemplatesLine) {
+TEST_F(TileProgramTest, TellsVerifierErrorsByTheirLine) {
   EXPECT_FALSE(parse("func.func @f() {\n"
                      "  %y = tile.iota 1 : tensor<16xi32>\n"
                      "  return\n"
                      "}\n"));
   EXPECT_EQ(diagnostics, "tile/test.mlir:2:8: error: 'tile.iota' op has dimension 1 of a tile of rank 1\n");
-}
-
-TEST_F(TileProgramTest, RefusesDialectsOfOtherKinds) {
-  EXPECT_FALSE(parse("func.func @f() { llvm.return }"));
-  EXPECT_NE(diagnostics.find("tile/test.mlir:1:"), std::string::npos) << diagnostics;
-}
-
-TEST_F(TileProgramTest, RefusesAnythingButOneFunction) {
-  for (const char *text : {"", "func.func @f() { return }\nfunc.func @g() { return }", "module { module { } }"}) {
-    EXPECT_FALSE(parse(text)) << text;
-    EXPECT_EQ(diagnostics, "tile/test.mlir:1:1: error: a tile program is exactly one func.func\n") << text;
-  }
-}
-
-TEST_F(TileProgramTest, TakesViewsThatAreChosenAndNoOthers) {
-  EXPECT_TRUE(parse("func.func @f(%a: !tile.view<f32, 1>, %b: !tile.view<f32, 1>, %first: i1) {\n"
-                    "  %either = arith.select %first, %a, %b : !tile.view<f32, 1>\n"
-                    "  return\n"
-                    "}\n"))
-      << diagnostics;
-  EXPECT_FALSE(parse("func.func @f(%a: !tile.view<f32, 1>, %b: !tile.view<f32, 1>, %first: i1) {\n"
-                     "  %either = scf.if %first -> (!tile.view<f32, 1>) {\n"
-                     "    scf.yield %a : !tile.view<f32, 1>\n"
-                     "  } else {\n"
-                     "    scf.yield %b : !tile.view<f32, 1>\n"
-                     "  }\n"
-                     "  return\n"
-                     "}\n"));
-  EXPECT_EQ(diagnostics,
-            "tile/test.mlir:2:13: error: 'scf.if' op makes a view; views are arguments, or chosen from them "
-            "by arith.select\n");
-}
-
-TEST_F(TileProgramTest, RefusesADeclaration) {
-  EXPECT_FALSE(parse("func.func private @f()"));
-  EXPECT_EQ(diagnostics, "tile/test.mlir:1:1: error: a tile program is exactly one func.func\n");
 }
 
 } // namespace
