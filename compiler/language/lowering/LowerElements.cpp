@@ -126,7 +126,8 @@ mlir::Value Lowering::tileAt(const Value *value, const Shape &shape) {
     return {};
   }
   const Shape own = shapes.of(value);
-  if (known.getType() == type)
+  // Axes of one extent make tiles of one type.
+  if (known.getType() == type && own.columns == shape.columns && (own.rows == shape.rows || !own.rows || !shape.rows))
     return known;
   if (!own.columns && shape.columns && rowsOf(own) == rowsOf(shape) && (own.rows == shape.rows || !own.rows))
     return tile::BroadcastOp::create(builder, builder.getUnknownLoc(), type, known);
@@ -154,7 +155,7 @@ mlir::Value Lowering::formulaTile(const Value *formula, const Shape &shape) {
       made = tile::BroadcastOp::create(builder, builder.getUnknownLoc(), type, rows);
   } else if (formula->op == Op::kIota) {
     if (formula->axis != shape.rows && formula->axis != shape.columns) {
-      refuse(formula->range, "an index along '" + std::string(formula->axis->name) + "' has no place in this tile");
+      refuseUnmade(formula);
       return {};
     }
     made = tile::IotaOp::create(builder, locationOf(formula), type, formula->axis == shape.rows ? 0 : 1);
@@ -278,7 +279,7 @@ mlir::Value Lowering::element(const Value *value, ArrayRef<mlir::Value> operands
   default:
     break;
   }
-  refuse(value->range, "this operation cannot be lowered yet");
+  refuseUnmade(value);
   return operands.empty() ? mlir::Value() : operands[0];
 }
 

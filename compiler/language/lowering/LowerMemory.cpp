@@ -20,7 +20,7 @@ mlir::Value Lowering::rowValue(const Value *value, Row &row) {
       return row.row;
     if (value->axis == row.outerAxis)
       return row.outer;
-    refuse(value->range, "an index along '" + std::string(value->axis->name) + "' has no place in this access");
+    refuseUnmade(value);
     return integer(0);
   }
   SmallVector<mlir::Value> operands;

@@ -1,40 +1,16 @@
 // Every syntactic mistake and what is said about it, word for word and with the caret: the cases are in mistakes.txt.
 #include "compiler/language/Parser.h"
+#include "tests/unit/language/mistake_cases.h"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
-#include <vector>
 
 namespace nsa::language {
 namespace {
 
-struct Mistake {
-  std::string name, program, messages;
-};
-
-std::vector<Mistake> readMistakes() {
-  std::ifstream file(NSA_TEST_PROJECT "/tests/unit/language/mistakes.txt");
-  std::vector<Mistake> found;
-  std::string *part = nullptr;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("=== ")) {
-      found.push_back({line.substr(4), "", ""});
-      part = &found.back().program;
-    } else if (line == "---" && part) {
-      part = &found.back().messages;
-    } else if (part) {
-      *part += line + "\n";
-    }
-  }
-  for (Mistake &mistake : found) // the empty line in front of the next case
-    if (mistake.messages.ends_with("\n\n"))
-      mistake.messages.pop_back();
-  return found;
-}
+constexpr const char *kMistakes = NSA_TEST_PROJECT "/tests/unit/language/mistakes.txt";
 
 class MistakeCases : public testing::TestWithParam<Mistake> {};
 
@@ -45,15 +21,15 @@ TEST_P(MistakeCases, AreSaidWordForWord) {
   EXPECT_EQ(diagnostics.toString(), GetParam().messages);
 }
 
-INSTANTIATE_TEST_SUITE_P(, MistakeCases, testing::ValuesIn(readMistakes()),
-                         [](const testing::TestParamInfo<Mistake> &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(, MistakeCases, testing::ValuesIn(readMistakes(kMistakes)),
+                         [](const testing::TestParamInfo<Mistake> &info) { return info.param.title; });
 
 TEST(MistakesFile, HasEachCaseOnce) {
   std::set<std::string> names, programs;
-  for (const Mistake &mistake : readMistakes()) {
-    EXPECT_TRUE(names.insert(mistake.name).second) << mistake.name;
-    EXPECT_TRUE(programs.insert(mistake.program).second) << mistake.name;
-    EXPECT_TRUE(mistake.messages.starts_with("x.tile:")) << mistake.name;
+  for (const Mistake &mistake : readMistakes(kMistakes)) {
+    EXPECT_TRUE(names.insert(mistake.title).second) << mistake.title;
+    EXPECT_TRUE(programs.insert(mistake.program).second) << mistake.title;
+    EXPECT_TRUE(mistake.messages.starts_with("x.tile:")) << mistake.title;
   }
   EXPECT_GE(names.size(), 60U);
 }

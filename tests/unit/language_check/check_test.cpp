@@ -3,6 +3,7 @@
 #include "compiler/check/Check.h"
 
 #include "tests/harness/scratch.h"
+#include "tests/unit/language/mistake_cases.h"
 
 #include <gtest/gtest.h>
 
@@ -147,25 +148,27 @@ for at in 0 .. rows by key @stages(2) {
       "configurations that do not fit\n");
 }
 
-// What is made of a value that was refused is not refused again.
+// Every program that the language has and no target can do, with its one message: what is made of a value that was
+// refused is not refused again.
 TEST_F(LanguageCheck, WhatNoTargetCanDoIsSaidOnce) {
-  const CheckReport report = check(R"(kernel turned
-
+  constexpr std::string_view kOpening = R"(kernel x
 grid    1
 threads 32
-axis    column = 64, row = 16
-tensor  x[time; column], y[time; column]
+axis    row = 16, key = 32, d = 64, e = 64, branch = 3 outer
+record  Wide { r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15, r16: i32 }
+tensor  (q, k, q_out)[time; d], (v, v_out)[time; e], (turned, turned_from)[time; row], sums[time]: f32, places[n]: i32, wide[n]: Wide
 scalar  rows: i32
-
-let at = iota(row) below rows
-store y[at] = exp2(load x[at] as f32)
-)");
-  EXPECT_FALSE(report.isGood);
-  EXPECT_EQ(report.messages,
-            "x.tile:10:25: error: a tile with the rows and columns [row, column] is needed as [column, "
-            "row], which no target can do yet\n"
-            "store y[at] = exp2(load x[at] as f32)\n"
-            "                        ^~~~~\n");
+let row_at = iota(row) below rows
+)";
+  const std::vector<language::Mistake> refusals =
+      language::readMistakes(NSA_SOURCE_DIR "/tests/unit/language_check/refusals.txt");
+  ASSERT_GE(refusals.size(), 9u);
+  for (const language::Mistake &refusal : refusals) {
+    const CheckReport report =
+        check(std::string(kOpening) + refusal.program, {.values = {{"dtype", "bf16"}}, .target = "sm_80"});
+    EXPECT_FALSE(report.isGood) << refusal.title;
+    EXPECT_EQ(report.messages, refusal.messages) << refusal.title;
+  }
 }
 
 TEST_F(LanguageCheck, ALibraryStandsBesideItsKernel) {

@@ -1,12 +1,12 @@
 // Every mistake that a program can make after it was read, with the whole of its message. mistakes.txt has the bodies
 // and, behind a line `---`, what is said about them.
+#include "tests/unit/language/mistake_cases.h"
 #include "tests/unit/language_types/language_program.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 namespace nsa::language {
@@ -25,37 +25,16 @@ fn unclear[from, to](x: [from, to]) { return x }
 fn endless(x) { return endless(x) }
 )";
 
-struct Mistake {
-  std::string title, body, message;
-};
-
-std::vector<Mistake> readMistakes(const std::string &path) {
-  std::ifstream file(path);
-  std::vector<Mistake> mistakes;
-  bool isMessage = false;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("=== ")) {
-      mistakes.push_back({line.substr(4), "", ""});
-      isMessage = false;
-    } else if (line == "---") {
-      isMessage = true;
-    } else if (!mistakes.empty()) {
-      (isMessage ? mistakes.back().message : mistakes.back().body) += line + "\n";
-    }
-  }
-  return mistakes;
-}
-
 TEST(LanguageMistakes, HaveTheirMessages) {
   const std::string path = std::string(NSA_SOURCE_DIR) + "/tests/unit/language_types/mistakes.txt";
   const std::vector<Mistake> mistakes = readMistakes(path);
   ASSERT_GT(mistakes.size(), 130u);
   std::string found;
   for (const Mistake &mistake : mistakes) {
-    LanguageProgram program(std::string(kMistakesHeader) + mistake.body);
+    LanguageProgram program(std::string(kMistakesHeader) + mistake.program);
     program.type();
-    EXPECT_EQ(program.messages(), mistake.message) << mistake.title;
-    found += "=== " + mistake.title + "\n" + mistake.body + "---\n" + program.messages();
+    EXPECT_EQ(program.messages(), mistake.messages) << mistake.title;
+    found += "=== " + mistake.title + "\n" + mistake.program + "---\n" + program.messages();
   }
   // To write the messages anew after a change of their texts, and to review them as a difference.
   if (const char *output = std::getenv("NSA_WRITE_MISTAKES"))
