@@ -2,7 +2,7 @@
 
 #include "compiler/check/CheckedProblems.h"
 #include "compiler/check/ProgramCheck.h"
-#include "compiler/check/ProgramFiles.h"
+#include "compiler/driver/TileFiles.h"
 #include "compiler/language/Format.h"
 #include "compiler/language/Suggestion.h"
 #include "runtime/base/kernel_arguments.h"
@@ -143,8 +143,8 @@ CheckReport failed(const Diagnostics &diagnostics) { return {false, diagnostics.
 } // namespace
 
 Result<CheckReport> checkProgram(const CheckRequest &request) {
-  Diagnostics diagnostics;
-  ProgramFiles files(diagnostics);
+  TileFiles files;
+  Diagnostics &diagnostics = files.diagnostics();
   NSA_ASSIGN_OR_RETURN(const SyntaxTree *tree, files.read(request.path));
   if (diagnostics.hasErrors())
     return failed(diagnostics);
@@ -159,7 +159,7 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
     tree = files.parse("a kernel that imports " + name,
                        "kernel of_" + name + "\nimport " + name + "\ngrid 1\nthreads 32\n");
   }
-  const std::vector<const SyntaxTree *> program = filesOf(*tree, resolve);
+  const std::vector<const SyntaxTree *> program = language::filesOf(*tree, resolve, diagnostics);
   const NameSet fixed = fixedNames(program);
   checkLaunch(*tree, diagnostics);
   checkWords(*tree, diagnostics);

@@ -60,24 +60,7 @@ GivenValues restricted(const Problem &problem, const std::set<std::string, std::
   return result;
 }
 
-void collectFiles(const SyntaxTree &tree, const language::LibraryResolver &libraries,
-                  std::vector<const SyntaxTree *> &files) {
-  files.push_back(&tree);
-  for (const language::Item *item : tree.items)
-    if (const auto *import = language::asIf<language::ImportItem>(item))
-      for (const language::Name &name : import->libraries)
-        if (const SyntaxTree *library = libraries(name.text);
-            library && std::ranges::find(files, library) == files.end())
-          collectFiles(*library, libraries, files);
-}
-
 } // namespace
-
-std::vector<const SyntaxTree *> filesOf(const SyntaxTree &kernel, const language::LibraryResolver &libraries) {
-  std::vector<const SyntaxTree *> files;
-  collectFiles(kernel, libraries, files);
-  return files;
-}
 
 std::set<std::string, std::less<>> fixedNames(std::span<const SyntaxTree *const> files) {
   std::set<std::string, std::less<>> names;

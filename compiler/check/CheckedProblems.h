@@ -23,9 +23,6 @@ struct CheckedProblem {
 // The value of what no problem of an operator has.
 inline constexpr std::string_view kAssumedValue = "64";
 
-// The kernel and the libraries that it imports, directly or not.
-std::vector<const language::SyntaxTree *> filesOf(const language::SyntaxTree &kernel,
-                                                  const language::LibraryResolver &libraries);
 // The `fixed` names of these files.
 std::set<std::string, std::less<>> fixedNames(std::span<const language::SyntaxTree *const> files);
 

@@ -43,7 +43,7 @@ std::string textOf(const GivenValues &values) {
 bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9'); }
 
 // Takes "file:line:column: " from the front of a line of a message: the word that stands there.
-SourceRange takePlace(std::string_view &line, const ProgramFiles &files) {
+SourceRange takePlace(std::string_view &line, const TileFiles &files) {
   const std::string_view whole = line;
   const size_t end = line.find(": ");
   const size_t second = end == std::string_view::npos ? end : line.rfind(':', end - 1);
@@ -71,7 +71,7 @@ SourceRange takePlace(std::string_view &line, const ProgramFiles &files) {
 } // namespace
 
 ProgramCheck::ProgramCheck(const language::SyntaxTree &kernel, const language::LibraryResolver &libraries,
-                           const ProgramFiles &files, bool explains)
+                           const TileFiles &files, bool explains)
     : kernel(kernel), libraries(libraries), files(files), explains(explains),
       context(dialects(), mlir::MLIRContext::Threading::DISABLED) {
   context.loadAllAvailableDialects();

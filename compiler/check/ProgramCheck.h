@@ -3,8 +3,8 @@
 #pragma once
 
 #include "compiler/check/CheckedProblems.h"
-#include "compiler/check/ProgramFiles.h"
 #include "compiler/driver/Target.h"
+#include "compiler/driver/TileFiles.h"
 #include "compiler/language/types/Configurations.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -16,8 +16,8 @@ namespace nsa {
 
 class ProgramCheck {
 public:
-  ProgramCheck(const language::SyntaxTree &kernel, const language::LibraryResolver &libraries,
-               const ProgramFiles &files, bool explains);
+  ProgramCheck(const language::SyntaxTree &kernel, const language::LibraryResolver &libraries, const TileFiles &files,
+               bool explains);
 
   // Compiles the kernel for a target and problems. The kernel need not serve every problem, but one of each operator
   // and element type.
@@ -50,7 +50,7 @@ private:
 
   const language::SyntaxTree &kernel;
   const language::LibraryResolver &libraries;
-  const ProgramFiles &files;
+  const TileFiles &files;
   bool explains;
   mlir::MLIRContext context;
   std::vector<Message> kept;

@@ -47,11 +47,9 @@ const Result<Catalog> &Catalog::embedded() {
 
 Result<Catalog> Catalog::read(const TemplateFiles &files) {
   Catalog catalog;
-  Result<TileFiles> tiles = TileFiles::read(files);
-  if (!tiles)
-    return tiles.status();
-  catalog.tiles = std::move(*tiles);
-  for (const TileFiles::Program &program : catalog.tiles.programs()) {
+  catalog.tiles = std::make_unique<TileFiles>(files);
+  NSA_ASSIGN_OR_RETURN(const std::vector<TileFiles::Program> programs, catalog.tiles->readTemplates());
+  for (const TileFiles::Program &program : programs) {
     Result<TemplateHeader> header = readTileHeader(*program.tree);
     if (!header)
       return header.status();

@@ -8,6 +8,7 @@
 #include "compiler/render/Candidates.h"
 #include "compiler/render/TemplateHeader.h"
 
+#include <memory>
 #include <vector>
 
 namespace nsa {
@@ -42,13 +43,13 @@ public:
   Result<std::vector<Selection>> candidates(const CompilerRequest &request) const;
 
   // The tree of a library of tile programs; nullptr: there is none of this name.
-  const language::SyntaxTree *library(std::string_view name) const { return tiles.library(name); }
+  const language::SyntaxTree *library(std::string_view name) const { return tiles->library(name); }
 
 private:
   Status add(Template entry);
   Result<std::vector<const Template *>> servers(const CompilerRequest &request) const;
 
-  TileFiles tiles;
+  std::unique_ptr<TileFiles> tiles;
   std::vector<Template> templates;
 };
 

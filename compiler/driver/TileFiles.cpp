@@ -4,84 +4,118 @@
 #include "compiler/render/TileHeader.h"
 
 #include <algorithm>
-#include <set>
+#include <filesystem>
+#include <fstream>
 
 namespace nsa {
 
-// Collects what a file imports. Libraries that import each other have no order in which they could be read.
-class TileFiles::Imports {
-public:
-  explicit Imports(const TileFiles &files) : files(files) {}
+namespace {
 
-  Status follow(const language::SyntaxTree &tree) {
-    for (const language::Item *item : tree.items)
-      if (const auto *import = language::asIf<language::ImportItem>(item))
-        for (const language::Name &name : import->libraries)
-          NSA_RETURN_IF_ERROR(add(name));
-    return Status::ok();
+namespace fs = std::filesystem;
+
+// The folder of templates, and that of libraries, there and beside a file.
+constexpr std::string_view kTileFolder = "tile/", kLibraryFolder = "library/", kEnding = ".tile";
+
+// The text of a regular file, of which one byte more is read than a program may have.
+Result<std::string> textOf(const fs::path &path) {
+  std::error_code error;
+  const bool isRegular = fs::is_regular_file(path, error);
+  std::ifstream stream;
+  if (isRegular)
+    stream.open(path, std::ios::binary);
+  if (!isRegular || !stream)
+    return Status::error(ErrorCode::kIoError, "cannot read " + path.string() + ": " +
+                                                  (error       ? error.message()
+                                                   : isRegular ? "permission or medium"
+                                                               : "no regular file"));
+  std::string text(std::min<uintmax_t>(fs::file_size(path, error), language::kMostSourceBytes + 1), '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return text;
+}
+
+std::string fileOf(std::string_view library) { return std::string(library) + std::string(kEnding); }
+
+std::string templateOf(std::string_view library) {
+  return std::string(kTileFolder) + std::string(kLibraryFolder) + fileOf(library);
+}
+
+} // namespace
+
+const language::SyntaxTree *TileFiles::parse(std::string name, std::string text) {
+  const language::SourceFile &file = files.emplace_back(std::move(name), std::move(text));
+  return trees.emplace_back(language::parse(file, messages)).get();
+}
+
+Result<const language::SyntaxTree *> TileFiles::read(const std::string &path) {
+  NSA_ASSIGN_OR_RETURN(std::string text, textOf(path));
+  return parse(path, std::move(text));
+}
+
+language::LibraryResolver TileFiles::libraries(const std::string &path) {
+  return [this, path](std::string_view name) {
+    const auto [place, isNew] = known.try_emplace(std::string(name), nullptr);
+    if (isNew)
+      place->second = findLibrary(path, name);
+    return place->second;
+  };
+}
+
+const language::SyntaxTree *TileFiles::findLibrary(const std::string &path, std::string_view name) {
+  const fs::path folder = fs::path(path).parent_path();
+  for (const fs::path &place : {folder / kLibraryFolder / fileOf(name), folder / fileOf(name)}) {
+    if (place.parent_path() == folder && folder.filename().string() + "/" != kLibraryFolder)
+      continue;
+    if (Result<std::string> text = textOf(place))
+      return parse(place.string(), std::move(*text));
   }
+  const TemplateFile *file = templates.find(templateOf(name));
+  return file ? parse(file->path, file->text) : nullptr;
+}
 
-  std::vector<const TemplateFile *> list() const {
-    std::vector<const TemplateFile *> result(found.begin(), found.end());
-    std::ranges::sort(result, {}, &TemplateFile::path);
-    return result;
-  }
+const language::SourceFile *TileFiles::find(std::string_view name) const {
+  const auto found = std::ranges::find(files, name, &language::SourceFile::name);
+  return found == files.end() ? nullptr : &*found;
+}
 
-private:
-  Status add(const language::Name &name) {
-    const std::string path = std::string(kLibraryFolder).append(name.text) + ".tile";
-    const TemplatePlace place{.file = name.range.file->name(), .line = static_cast<int>(name.range.position().line)};
-    const auto entry = files.parsed.find(path);
-    if (entry == files.parsed.end())
-      return templateError(place, "there is no library '" + std::string(name.text) + "'", "it would be " + path);
-    const Parsed &library = *entry->second;
-    if (std::ranges::find(open, library.file) != open.end())
-      return templateError(place, "the library '" + std::string(name.text) + "' imports itself");
-    if (!found.insert(library.file).second)
-      return Status::ok();
-    open.push_back(library.file);
-    NSA_RETURN_IF_ERROR(follow(*library.tree));
-    open.pop_back();
-    return Status::ok();
-  }
-
-  const TileFiles &files;
-  std::set<const TemplateFile *> found;
-  std::vector<const TemplateFile *> open; // being read
-};
-
-Result<TileFiles> TileFiles::read(const TemplateFiles &files) {
-  TileFiles result;
-  for (const TemplateFile &file : files.files()) {
+Result<std::vector<TileFiles::Program>> TileFiles::readTemplates() {
+  std::vector<Program> programs;
+  for (const TemplateFile &file : templates.files()) {
     if (!file.path.starts_with(kTileFolder))
       continue;
-    auto parsed = std::make_unique<Parsed>(file);
-    language::Diagnostics diagnostics;
-    parsed->tree = language::parse(parsed->source, diagnostics);
-    if (diagnostics.hasErrors())
-      return templateError(diagnostics);
-    const bool isLibrary = file.path.starts_with(kLibraryFolder);
-    const std::string name = file.path.substr(kLibraryFolder.size() * isLibrary);
-    if (isLibrary ? !parsed->tree->library : !parsed->tree->kernel)
+    const language::SyntaxTree *tree = parse(file.path, file.text);
+    if (messages.hasErrors())
+      return templateError(messages);
+    const bool isLibrary = std::string_view(file.path).substr(kTileFolder.size()).starts_with(kLibraryFolder);
+    if (isLibrary ? !tree->library : !tree->kernel)
       return templateError({file.path, 1}, isLibrary ? "a file of tile/library is a library"
                                                      : "a file of tile is a kernel, and a library is in tile/library");
-    if (isLibrary && name != std::string(parsed->tree->library->name.text) + ".tile")
-      return templateError({file.path, 1}, "the library '" + std::string(parsed->tree->library->name.text) +
+    if (isLibrary && file.path != templateOf(tree->library->name.text))
+      return templateError({file.path, 1}, "the library '" + std::string(tree->library->name.text) +
                                                "' has another name than its file");
-    result.parsed.emplace(file.path, std::move(parsed));
+    if (isLibrary)
+      known.emplace(tree->library->name.text, tree);
+    else
+      programs.push_back({&file, tree, {}});
   }
-  for (const auto &[path, parsed] : result.parsed) {
-    Imports imports(result);
-    NSA_RETURN_IF_ERROR(imports.follow(*parsed->tree));
-    if (parsed->tree->kernel)
-      result.kernels.push_back({parsed->file, parsed->tree.get(), imports.list()});
+  const language::LibraryResolver resolve = [this](std::string_view name) { return library(name); };
+  for (const auto &[name, tree] : known)
+    if ((void)language::filesOf(*tree, resolve, messages); messages.hasErrors())
+      return templateError(messages);
+  for (Program &program : programs) {
+    for (const language::SyntaxTree *tree : language::filesOf(*program.tree, resolve, messages))
+      if (tree->library)
+        program.imports.push_back(templates.find(tree->source->name()));
+    if (messages.hasErrors())
+      return templateError(messages);
+    std::ranges::sort(program.imports, {}, &TemplateFile::path);
   }
-  return result;
+  return programs;
 }
 
 const language::SyntaxTree *TileFiles::library(std::string_view name) const {
-  const auto found = parsed.find(std::string(kLibraryFolder).append(name) + ".tile");
-  return found == parsed.end() ? nullptr : found->second->tree.get();
+  const auto found = known.find(name);
+  return found == known.end() ? nullptr : found->second;
 }
 
 } // namespace nsa

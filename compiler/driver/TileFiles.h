@@ -1,11 +1,14 @@
-// The tile programs and their libraries (`tile/*.tile`, `tile/library/*.tile`) as syntax trees.
-// Ownership: TileFiles owns the trees and the texts that they point into; the TemplateFiles outlive it.
-// Thread-safety: TileFiles is immutable after construction.
+// Files of the tile language as syntax trees: one that a caller names and the libraries that it imports, or all of a
+// folder of templates (`tile/*.tile`, `tile/library/*.tile`). A library is found by its name alone, so that no import
+// leaves the folders of libraries.
+// Ownership: TileFiles owns the trees, the texts that they point into and the messages about them; the TemplateFiles
+// outlive it. Thread-safety: none, but for library().
 #pragma once
 
 #include "compiler/driver/TemplateFiles.h"
-#include "compiler/language/Syntax.h"
+#include "compiler/language/Imports.h"
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,36 +17,44 @@
 
 namespace nsa {
 
-// The folder of the libraries. A library is imported by its name, which is the name of its file.
-inline constexpr std::string_view kTileFolder = "tile/", kLibraryFolder = "tile/library/";
-
 class TileFiles {
 public:
-  // Parses all files, and follows all imports. An error names the file, the line and the rule.
-  static Result<TileFiles> read(const TemplateFiles &files);
+  explicit TileFiles(const TemplateFiles &templates = TemplateFiles::embedded()) : templates(templates) {}
+  TileFiles(const TileFiles &) = delete;
+  TileFiles &operator=(const TileFiles &) = delete;
+
+  // What is wrong with the texts.
+  language::Diagnostics &diagnostics() { return messages; }
+
+  // Reads and parses a file. The result is an error if the file cannot be read.
+  Result<const language::SyntaxTree *> read(const std::string &path);
+  // Parses a text as if it were a file.
+  const language::SyntaxTree *parse(std::string name, std::string text);
+  // Finds libraries of the file at `path`: in the folder `library` beside the file, or beside the file if that is a
+  // library itself, else among the templates.
+  language::LibraryResolver libraries(const std::string &path);
+  // The file that messages call `name`; nullptr: there is none.
+  const language::SourceFile *find(std::string_view name) const;
 
   struct Program {
     const TemplateFile *file;
     const language::SyntaxTree *tree;
     std::vector<const TemplateFile *> imports; // the libraries, with those that they import, ascending by path
   };
-  // The kernels, ascending by path.
-  const std::vector<Program> &programs() const { return kernels; }
-  // The tree of a library; nullptr: there is none of this name.
+  // Parses all templates, and follows all imports. Returns the kernels, ascending by path. An error names the file, the
+  // line and the rule.
+  Result<std::vector<Program>> readTemplates();
+  // A library that was read; nullptr: there is none of this name.
   const language::SyntaxTree *library(std::string_view name) const;
 
 private:
-  struct Parsed {
-    explicit Parsed(const TemplateFile &file) : file(&file), source(file.path, file.text) {}
+  const language::SyntaxTree *findLibrary(const std::string &path, std::string_view name);
 
-    const TemplateFile *file;
-    language::SourceFile source;
-    std::unique_ptr<language::SyntaxTree> tree;
-  };
-  class Imports;
-
-  std::map<std::string_view, std::unique_ptr<Parsed>> parsed; // by path
-  std::vector<Program> kernels;
+  const TemplateFiles &templates;
+  language::Diagnostics messages;
+  std::deque<language::SourceFile> files;
+  std::deque<std::unique_ptr<language::SyntaxTree>> trees;
+  std::map<std::string, const language::SyntaxTree *, std::less<>> known; // libraries by their names
 };
 
 } // namespace nsa

@@ -1,9 +1,9 @@
 #include "tools/nsa-opt/language.h"
 
-#include "compiler/check/ProgramFiles.h"
 #include "compiler/cpu/Cpu.h"
 #include "compiler/cuda/Emitter.h"
 #include "compiler/dialect/TileProgram.h"
+#include "compiler/driver/TileFiles.h"
 #include "compiler/language/lowering/Lower.h"
 #include "compiler/language/types/Explain.h"
 #include "compiler/passes/Passes.h"
@@ -57,8 +57,8 @@ int runTileLanguage(int argc, char **argv) {
       path = argument.str();
     }
   }
-  language::Diagnostics diagnostics;
-  ProgramFiles files(diagnostics);
+  TileFiles files;
+  language::Diagnostics &diagnostics = files.diagnostics();
   const auto begin = std::chrono::steady_clock::now();
   const Result<const language::SyntaxTree *> read = files.read(path);
   if (!read) {

@@ -63,51 +63,13 @@ bool Declarations::read(const SyntaxTree &kernelTree, const LibraryResolver &lib
   program.ioType = !dtype || dtype->word == "fp32" ? "f32" : dtype->word == "fp16" ? "f16" : "bf16";
   const std::optional<Constant> cpu = constant("cpu");
   program.productType = cpu && cpu->integer ? "f32" : program.ioType;
-  readFile(kernelTree, libraries);
+  // The axes, tensors and scalars of libraries come behind those of the file.
+  for (const SyntaxTree *tree : filesOf(kernelTree, libraries, diagnostics))
+    for (const Item *item : tree->items)
+      if (!broken && (use == Use::kProgram || isOfConfiguration(item->kind)))
+        readItem(*item);
   padAxes();
   return !diagnostics.hasErrors() && !broken;
-}
-
-void Declarations::readFile(const SyntaxTree &tree, const LibraryResolver &libraries) {
-  // The axes, tensors and scalars of libraries come behind those of the file.
-  std::vector<std::pair<Name, const SyntaxTree *>> imports;
-  for (const Item *item : tree.items)
-    if (const auto *import = asIf<ImportItem>(item))
-      for (const Name &name : import->libraries)
-        if (const SyntaxTree *library = imported(name, libraries))
-          imports.emplace_back(name, library);
-  for (const Item *item : tree.items)
-    if (!broken && (use == Use::kProgram || isOfConfiguration(item->kind)))
-      readItem(*item);
-  for (const auto &[name, library] : imports) {
-    importing.push_back(name);
-    readFile(*library, libraries);
-    importing.pop_back();
-  }
-}
-
-// The tree of a library that was not read before.
-const SyntaxTree *Declarations::imported(const Name &name, const LibraryResolver &libraries) {
-  const auto around = std::ranges::find(importing, name.text, &Name::text);
-  if (around != importing.end()) {
-    Diagnostic &message = diagnostics.error(name.range, "library " + quoted(name.text) + " imports itself");
-    for (const Name &each : std::span(importing).subspan(static_cast<size_t>(around - importing.begin())))
-      message.note(each.range, "imported here");
-    return nullptr;
-  }
-  if (!known.insert(name.text).second)
-    return nullptr;
-  const SyntaxTree *library = libraries ? libraries(name.text) : nullptr;
-  if (library && library->library) {
-    const Name &own = library->library->name;
-    if (own.text == name.text)
-      return library;
-    diagnostics.error(name.range, "the file of library " + quoted(name.text) + " is library " + quoted(own.text))
-        .note(own.range, "it says so here");
-    return nullptr;
-  }
-  diagnostics.error(name.range, "there is no library " + quoted(name.text));
-  return nullptr;
 }
 
 void Declarations::readItem(const Item &item) {

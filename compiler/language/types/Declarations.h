@@ -4,17 +4,13 @@
 // Thread-safety: none.
 #pragma once
 
-#include "compiler/language/Syntax.h"
+#include "compiler/language/Imports.h"
 #include "compiler/language/types/Program.h"
 
-#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
 namespace nsa::language {
-
-// The tree of a library; nullptr where there is none of this name.
-using LibraryResolver = std::function<const SyntaxTree *(std::string_view name)>;
 
 // Whether the language has a constant or an element type of this name, which no declaration may take.
 bool isBuiltInWord(std::string_view name);
@@ -60,8 +56,6 @@ private:
     return found == map.end() ? nullptr : found->second;
   }
 
-  void readFile(const SyntaxTree &tree, const LibraryResolver &libraries);
-  const SyntaxTree *imported(const Name &name, const LibraryResolver &libraries);
   void readItem(const Item &item);
   void readFixed(const FixedItem &item);
   void readAxis(const AxisItem::Axis &declared);
@@ -85,8 +79,7 @@ private:
   std::unordered_map<std::string_view, ScalarArgument *> scalars;
   std::unordered_map<std::string_view, const Record *> records;
   std::unordered_map<std::string_view, const FunctionItem *> functions;
-  std::unordered_set<std::string_view> known, fixed, wordsOfKernel; // libraries, values of the problem, operators
-  std::vector<Name> importing;                                      // the libraries around the file that is read
+  std::unordered_set<std::string_view> fixed, wordsOfKernel; // values of the problem, operators
 };
 
 } // namespace nsa::language

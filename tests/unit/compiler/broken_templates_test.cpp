@@ -115,9 +115,9 @@ TEST_F(BrokenTemplates, AnImportThatBreaksARuleIsNamed) {
   const struct {
     const char *file, *content, *value, *rule;
   } cases[] = {
-      {"tile/library/one.tile", "library one\nimport two\n", "tile/library/one.tile:2", "there is no library 'two'"},
-      {"tile/library/one.tile", "library one\n\nimport one\n", "tile/library/one.tile:3",
-       "the library 'one' imports itself"},
+      {"tile/library/one.tile", "library one\nimport two\n", "tile/library/one.tile:2:8", "there is no library 'two'"},
+      {"tile/library/one.tile", "library one\n\nimport one\n", "tile/library/one.tile:3:8",
+       "library 'one' imports itself; tile/library/one.tile:3:8: note: imported here"},
       {"tile/library/one.tile", "library other\n", "tile/library/one.tile:1",
        "the library 'other' has another name than its file"},
       {"tile/library/one.tile", "kernel one\n", "tile/library/one.tile:1", "a file of tile/library is a library"},

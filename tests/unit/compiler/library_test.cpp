@@ -12,15 +12,19 @@ namespace {
 class TileLibraries : public testing::Test {
 protected:
   template <typename Item, typename Visit> void forEach(std::string_view library, Visit visit) const {
-    ASSERT_TRUE(files) << files.status().toString();
-    const language::SyntaxTree *tree = files->library(library);
+    const language::SyntaxTree *tree = files.library(library);
     ASSERT_NE(tree, nullptr) << library;
     for (const language::Item *item : tree->items)
       if (const auto *found = language::asIf<Item>(item))
         visit(*found);
   }
 
-  Result<TileFiles> files = TileFiles::read(TemplateFiles::embedded());
+  void SetUp() override {
+    const auto programs = files.readTemplates();
+    ASSERT_TRUE(programs) << programs.status().toString();
+  }
+
+  TileFiles files;
 };
 
 TEST_F(TileLibraries, HaveTheCodesOfTheStatusWord) {

@@ -22,11 +22,12 @@ TemplateKernel::TemplateKernel(const std::string &file, Operator op, const Pairs
 
 void TemplateKernel::compile(const std::string &file, Operator op, const Pairs &fixed, const Pairs &pinned,
                              const std::string &features, bool roundsOperands) {
-  const auto tiles = TileFiles::read(TemplateFiles::embedded());
-  ASSERT_TRUE(tiles) << tiles.status().toString();
-  const auto program = std::ranges::find_if(tiles->programs(),
-                                            [&](const TileFiles::Program &entry) { return entry.file->path == file; });
-  ASSERT_NE(program, tiles->programs().end()) << file;
+  TileFiles tiles;
+  const auto programs = tiles.readTemplates();
+  ASSERT_TRUE(programs) << programs.status().toString();
+  const auto program =
+      std::ranges::find_if(*programs, [&](const TileFiles::Program &entry) { return entry.file->path == file; });
+  ASSERT_NE(program, programs->end()) << file;
   auto parsed = readTileHeader(*program->tree);
   ASSERT_TRUE(parsed) << parsed.status().toString();
   header = std::move(*parsed);
@@ -49,7 +50,7 @@ void TemplateKernel::compile(const std::string &file, Operator op, const Pairs &
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   language::Diagnostics diagnostics;
   auto module = language::lowerTileProgram(
-      *program->tree, [&](std::string_view name) { return tiles->library(name); }, given, context, diagnostics);
+      *program->tree, [&](std::string_view name) { return tiles.library(name); }, given, context, diagnostics);
   ASSERT_TRUE(module) << diagnostics.toString();
   for (mlir::Value argument : mlir::cast<mlir::func::FuncOp>(module->getBody()->front()).getArguments())
     names.push_back(tile::sourceName(argument));

@@ -1,12 +1,12 @@
 // How long the front end takes: a kernel's text to the tile dialect in at most 3 ms. The test prints the times; the
 // limit that it holds leaves room for busy machines and for builds that are not optimised.
-#include "compiler/check/ProgramFiles.h"
 #include "compiler/dialect/TileProgram.h"
 #include "compiler/language/lowering/Lower.h"
 #include "compiler/language/types/Configurations.h"
 
 #include "compiler/check/CheckedProblems.h"
 #include "compiler/driver/Target.h"
+#include "compiler/driver/TileFiles.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -34,8 +34,8 @@ double millisecondsSince(std::chrono::steady_clock::time_point begin) {
 language::GivenValues valuesOf(const language::SyntaxTree &kernel, const language::LibraryResolver &libraries) {
   const Target &target = **Target::find("sm_90a");
   std::set<std::string, std::less<>> assumed;
-  const auto fixed = fixedNames(filesOf(kernel, libraries));
   language::Diagnostics diagnostics;
+  const auto fixed = fixedNames(language::filesOf(kernel, libraries, diagnostics));
   for (const CheckedProblem &problem : checkedProblems(kernel, fixed, {}, assumed)) {
     language::GivenValues values = problem.fixed;
     const Values known = target.values(problem.op, problem.dtype, 1);
@@ -60,8 +60,7 @@ TEST(LanguageSpeed, AKernelIsReadTypedAndLoweredSoon) {
     if (entry.path().extension() != ".tile")
       continue;
     const std::string path = entry.path().string();
-    language::Diagnostics diagnostics;
-    ProgramFiles files(diagnostics);
+    TileFiles files;
     const language::SyntaxTree &kernel = **files.read(path);
     const language::GivenValues values = valuesOf(kernel, files.libraries(path));
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -69,8 +68,8 @@ TEST(LanguageSpeed, AKernelIsReadTypedAndLoweredSoon) {
     std::vector<double> times;
     for (int i = 0; i < kRuns; ++i) {
       const auto begin = std::chrono::steady_clock::now();
-      language::Diagnostics found;
-      ProgramFiles again(found);
+      TileFiles again;
+      language::Diagnostics &found = again.diagnostics();
       const language::SyntaxTree &tree = **again.read(path);
       const auto module = language::lowerTileProgram(tree, again.libraries(path), values, context, found);
       times.push_back(millisecondsSince(begin));

@@ -46,13 +46,14 @@ std::ostream &operator<<(std::ostream &stream, const Case &c) {
 
 const Target &targetOf(const Case &c) { return **Target::find(c.target); }
 
-const TileFiles &tiles() {
-  static const Result<TileFiles> files = TileFiles::read(TemplateFiles::embedded());
-  return *files;
+TileFiles &tiles() {
+  static TileFiles files;
+  return files;
 }
 
 const language::SyntaxTree &attention() {
-  return *std::ranges::find(tiles().programs(), "tile/attention.tile", [](const TileFiles::Program &program) {
+  static const auto programs = tiles().readTemplates();
+  return *std::ranges::find(*programs, "tile/attention.tile", [](const TileFiles::Program &program) {
             return program.file->path;
           })->tree;
 }
