@@ -5,6 +5,7 @@
 #include "compiler/driver/TileFiles.h"
 #include "compiler/language/Format.h"
 #include "compiler/language/Suggestion.h"
+#include "compiler/render/TileHeader.h"
 #include "runtime/base/kernel_arguments.h"
 #include "runtime/model/targets.h"
 
@@ -166,12 +167,17 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
   checkGrid(*tree, program, diagnostics);
   if (diagnostics.hasErrors())
     return failed(diagnostics);
+  Result<TemplateHeader> header = readTileChoices(*tree);
+  if (!header) {
+    reportHeader(*tree, header.status(), diagnostics);
+    return failed(diagnostics);
+  }
   NSA_RETURN_IF_ERROR(checkValues(*tree, fixed, request));
   NSA_ASSIGN_OR_RETURN(const std::vector<const Target *> targets, targetsOf(*tree, request));
   NameSet assumed;
   const std::vector<CheckedProblem> problems = checkedProblems(*tree, fixed, request.values, assumed);
 
-  ProgramCheck check(*tree, resolve, files, request.explains);
+  ProgramCheck check(*tree, std::move(*header), resolve, files, request.explains);
   // A GPU's program is the one that is explained, where there is one.
   for (const bool isGpu : {true, false})
     for (const Target *target : targets)

@@ -18,7 +18,6 @@ namespace nsa {
 
 namespace {
 
-using language::Configurations;
 using language::Diagnostic;
 using language::Diagnostics;
 using language::GivenValues;
@@ -68,11 +67,33 @@ SourceRange takePlace(std::string_view &line, const TileFiles &files) {
   return {file, begin, std::max(past, std::min<uint32_t>(begin + 1, static_cast<uint32_t>(file->text().size())))};
 }
 
+// The declaration of a line, or what it asks for.
+SourceRange declarationAt(const language::SyntaxTree &kernel, int line) {
+  for (const language::Item *item : kernel.items) {
+    if (static_cast<int>(item->range.position().line) != line)
+      continue;
+    const auto *require = language::asIf<language::RequireItem>(item);
+    return require ? require->condition->range : item->range;
+  }
+  return kernel.kernel->name.range;
+}
+
 } // namespace
 
-ProgramCheck::ProgramCheck(const language::SyntaxTree &kernel, const language::LibraryResolver &libraries,
-                           const TileFiles &files, bool explains)
-    : kernel(kernel), libraries(libraries), files(files), explains(explains),
+void reportHeader(const language::SyntaxTree &kernel, const Status &error, Diagnostics &diagnostics) {
+  const ErrorInfo &info = error.error();
+  int line = 0;
+  const std::string_view place = info.value;
+  if (info.code != ErrorCode::kCompileFailed || !parseInteger(place.substr(place.rfind(':') + 1), line))
+    line = 0;
+  Diagnostic &message = diagnostics.error(declarationAt(kernel, line), line ? info.rule : error.toString());
+  if (line && !info.hint.empty())
+    message.hint(info.hint);
+}
+
+ProgramCheck::ProgramCheck(const language::SyntaxTree &kernel, TemplateHeader header,
+                           const language::LibraryResolver &libraries, const TileFiles &files, bool explains)
+    : kernel(kernel), header(std::move(header)), libraries(libraries), files(files), explains(explains),
       context(dialects(), mlir::MLIRContext::Threading::DISABLED) {
   context.loadAllAvailableDialects();
 }
@@ -90,15 +111,16 @@ Status ProgramCheck::run(const Target &target, const std::vector<CheckedProblem>
   // Of each operator and type one problem has to be served.
   for (size_t i = 0; i < problems.size();) {
     bool isServed = false;
-    Configurations last;
+    Exclusion last;
     const CheckedProblem &first = problems[i];
     for (; i < problems.size() && problems[i].op == first.op && problems[i].dtype == first.dtype; ++i)
       isServed |= check(target, lanes, problems[i], last);
-    if (isServed || !last.broken)
+    if (isServed)
       continue;
     Diagnostics diagnostics;
-    Diagnostic &message = diagnostics.error(last.broken->condition->range, "no configuration is left");
-    message.note("it excludes the last one" + (last.excluded.empty() ? "" : ", " + textOf(last.excluded)));
+    Diagnostic &message = diagnostics.error(declarationAt(kernel, last.line), "no configuration is left");
+    if (!last.values.empty())
+      message.note("it does not hold for " + last.values);
     ++programCount;
     GivenValues shown = first.fixed;
     shown.try_emplace("dtype", dtypeName(first.dtype));
@@ -107,8 +129,7 @@ Status ProgramCheck::run(const Target &target, const std::vector<CheckedProblem>
   return Status::ok();
 }
 
-bool ProgramCheck::check(const Target &target, int lanes, const CheckedProblem &problem,
-                         Configurations &configurations) {
+bool ProgramCheck::check(const Target &target, int lanes, const CheckedProblem &problem, Exclusion &last) {
   const Values known = target.values(problem.op, problem.dtype, lanes);
   GivenValues values = problem.fixed;
   values.try_emplace("dtype", dtypeName(problem.dtype));
@@ -122,27 +143,44 @@ bool ProgramCheck::check(const Target &target, int lanes, const CheckedProblem &
   shown.try_emplace("dtype", dtypeName(problem.dtype));
   if (!kernel.kernel->operators.empty())
     shown.insert_or_assign("op", values["op"]);
-  Diagnostics declared;
-  configurations = language::configurationsOf(kernel, libraries, values, declared);
-  if (configurations.list.empty()) {
-    programCount += declared.hasErrors();
+  Values fixed;
+  for (const auto &[name, value] : values)
+    fixed.set(name, value);
+  std::map<std::string, std::string> pinned;
+  for (const TemplateHeader::Choice &choice : header.choices)
+    if (const auto given = problem.fixed.find(choice.name); given != problem.fixed.end())
+      pinned.insert(*given);
+  TemplatePlace excluding;
+  const Result<std::vector<TemplateCandidate>> candidates =
+      enumerateCandidates(header, fixed, pinned, target.limits(), &excluding);
+  if (!candidates) {
+    const Status status = candidates.status();
+    if (status.code() == ErrorCode::kUnsupported) {
+      last = {excluding.line, status.error().value};
+      return false;
+    }
+    Diagnostics declared;
+    reportHeader(kernel, status, declared);
+    ++programCount;
     keep(declared, describe(target, shown, {}));
-    return declared.hasErrors();
+    return true;
   }
   std::string sharedMemory;
-  for (size_t i = 0; i < std::min(kMostTries, configurations.list.size()); ++i) {
-    const GivenValues &choices = configurations.list[i].choices;
-    GivenValues given = values;
-    for (const auto &[name, value] : choices)
+  const size_t tries = std::min(kMostTries, candidates->size());
+  for (size_t i = 0; i < tries; ++i) {
+    GivenValues choices, given = values;
+    for (const auto &[name, value] : (*candidates)[i].config) {
       given.insert_or_assign(name, value);
+      if (!pinned.contains(name))
+        choices.emplace(name, value);
+    }
     Diagnostics diagnostics;
     if (explains && explanationText.empty())
       if (const auto program = language::typeProgram(kernel, libraries, given, diagnostics))
         explanationText = describe(target, shown, choices) + "\n" + language::explain(*program);
     Diagnostics compiled;
     const Outcome outcome = compile(target, given, compiled, sharedMemory);
-    const bool isLast = i + 1 == std::min(kMostTries, configurations.list.size());
-    if (outcome == Outcome::kTooLarge && !isLast)
+    if (outcome == Outcome::kTooLarge && i + 1 < tries)
       continue;
     if (outcome == Outcome::kTooLarge) {
       Diagnostic &message = *reportMlir(sharedMemory, compiled);

@@ -5,7 +5,8 @@
 #include "compiler/check/CheckedProblems.h"
 #include "compiler/driver/Target.h"
 #include "compiler/driver/TileFiles.h"
-#include "compiler/language/types/Configurations.h"
+#include "compiler/language/types/Constants.h"
+#include "compiler/render/Candidates.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -14,10 +15,14 @@
 
 namespace nsa {
 
+// Reports the error of a kernel's header, at the declaration of its line.
+void reportHeader(const language::SyntaxTree &kernel, const Status &error, language::Diagnostics &diagnostics);
+
 class ProgramCheck {
 public:
-  ProgramCheck(const language::SyntaxTree &kernel, const language::LibraryResolver &libraries, const TileFiles &files,
-               bool explains);
+  // `header` has the choices of the kernel.
+  ProgramCheck(const language::SyntaxTree &kernel, TemplateHeader header, const language::LibraryResolver &libraries,
+               const TileFiles &files, bool explains);
 
   // Compiles the kernel for a target and problems. The kernel need not serve every problem, but one of each operator
   // and element type.
@@ -40,8 +45,13 @@ private:
   // What a run is called in messages.
   static std::string describe(const Target &target, const language::GivenValues &problem,
                               const language::GivenValues &choices);
+  // A line of the kernel that excluded configurations where none is left, and values for which it does not hold.
+  struct Exclusion {
+    int line = 0;
+    std::string values;
+  };
   // Whether the kernel serves the problem.
-  bool check(const Target &target, int lanes, const CheckedProblem &problem, language::Configurations &configurations);
+  bool check(const Target &target, int lanes, const CheckedProblem &problem, Exclusion &last);
   enum class Outcome : uint8_t { kDone, kTooLarge };
   Outcome compile(const Target &target, const language::GivenValues &values, language::Diagnostics &diagnostics,
                   std::string &sharedMemory);
@@ -49,6 +59,7 @@ private:
   void keep(const language::Diagnostics &diagnostics, const std::string &where);
 
   const language::SyntaxTree &kernel;
+  TemplateHeader header;
   const language::LibraryResolver &libraries;
   const TileFiles &files;
   bool explains;

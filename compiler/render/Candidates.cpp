@@ -41,6 +41,8 @@ public:
     return std::move(admissible);
   }
 
+  const TemplatePlace &lastPlace() const { return removedPlace; }
+
 private:
   Status checkFixed() {
     for (const TemplateHeader::Fixed &fixed : header.fixed) {
@@ -102,7 +104,8 @@ private:
     if (!removedRule.empty() && rank <= removedRank)
       return;
     removedRank = rank;
-    removedRule = line.place.file + ":" + std::to_string(line.place.line) + ": " + rule;
+    removedPlace = line.place;
+    removedRule = rule;
     removedValues.clear();
     for (const std::string &name : line.expression.names())
       if (const std::string *text = values.find(name))
@@ -157,7 +160,8 @@ private:
     info.code = ErrorCode::kUnsupported;
     info.field = "config";
     info.value = removedValues;
-    info.rule = "no config of template " + header.name + " is admissible; the last fell to " + removedRule;
+    info.rule = "no config of template " + header.name + " is admissible; the last fell to " + removedPlace.file + ":" +
+                std::to_string(removedPlace.line) + ": " + removedRule;
     info.hint = wasPinned ? "give fewer config values" : "another template has to serve this problem";
     return Status(std::move(info));
   }
@@ -168,6 +172,7 @@ private:
   std::vector<TemplateHeader::Choice> choices; // with pinned values applied
   std::vector<TemplateCandidate> admissible;
   size_t removedRank = 0;
+  TemplatePlace removedPlace;
   std::string removedRule;
   std::string removedValues;
 };
@@ -176,8 +181,12 @@ private:
 
 Result<std::vector<TemplateCandidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
                                                            const std::map<std::string, std::string> &pinned,
-                                                           const ResourceLimits &limits) {
-  return Enumeration(header, given, limits).run(pinned);
+                                                           const ResourceLimits &limits, TemplatePlace *excluding) {
+  Enumeration enumeration(header, given, limits);
+  Result<std::vector<TemplateCandidate>> candidates = enumeration.run(pinned);
+  if (excluding)
+    *excluding = enumeration.lastPlace();
+  return candidates;
 }
 
 } // namespace nsa

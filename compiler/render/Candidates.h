@@ -32,9 +32,11 @@ struct TemplateCandidate {
 // `given` holds the values of the problem and the values of the target. `pinned` fixes values in advance: it maps the
 // names of some of the template's choices to the only values that the candidates may have. The list of candidates is
 // sorted by ascending cost, then by config text, and is never empty. If no candidate is admissible, the error
-// (kUnsupported) names the template line that excluded the last remaining candidates, and the values in that line.
+// (kUnsupported) names the template line that excluded the last remaining candidates, and the values in that line;
+// `excluding` then gets the place of the line.
 Result<std::vector<TemplateCandidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
                                                            const std::map<std::string, std::string> &pinned,
-                                                           const ResourceLimits &limits);
+                                                           const ResourceLimits &limits,
+                                                           TemplatePlace *excluding = nullptr);
 
 } // namespace nsa

@@ -31,8 +31,8 @@ std::string textOf(const Expr &expr) {
 
 class TileHeaderReader : HeaderBuilder {
 public:
-  explicit TileHeaderReader(const SyntaxTree &tree)
-      : HeaderBuilder(tree.source->name(), TemplateKind::kTile), tree(tree) {}
+  TileHeaderReader(const SyntaxTree &tree, bool isLaunched)
+      : HeaderBuilder(tree.source->name(), TemplateKind::kTile), tree(tree), isLaunched(isLaunched) {}
 
   Result<TemplateHeader> run() {
     for (const Item *item : tree.items) {
@@ -40,7 +40,7 @@ public:
       NSA_RETURN_IF_ERROR(read(*item));
     }
     place.line = 1;
-    if (!hasGrid)
+    if (!hasGrid && isLaunched)
       return fail("the kernel declares no grid", "write grid block = n, head = m, 1");
     if (!header.threads.isPresent())
       return fail("the kernel declares no threads", "write threads 32 * warps");
@@ -58,6 +58,8 @@ private:
         header.targets.emplace_back(name.text);
       return Status::ok();
     case ItemKind::kReference:
+      if (!isLaunched)
+        return Status::ok();
       return fail("'reference' stands in a kernel that serves an operator",
                   "the tuner compares the kernels of an operator with each other");
     case ItemKind::kFixed: {
@@ -84,6 +86,8 @@ private:
     case ItemKind::kThreads:
       return readOnce("threads", *as<ThreadsItem>(item).value, header.threads);
     case ItemKind::kGrid:
+      if (!isLaunched)
+        return Status::ok();
       return readGrid(as<GridItem>(item));
     default:
       return Status::ok(); // for the body
@@ -92,6 +96,8 @@ private:
 
   Status readKernel(const KernelItem &item) {
     header.name = std::string(item.name.text);
+    if (!isLaunched)
+      return Status::ok();
     if (item.operators.empty())
       return fail("kernel " + quoted(header.name) + " serves no operator", "write kernel NAME serves OPERATOR");
     for (const Name &name : item.operators)
@@ -127,6 +133,7 @@ private:
   }
 
   const SyntaxTree &tree;
+  bool isLaunched; // its operators and its grid are read, too
   bool hasGrid = false;
 };
 
@@ -139,7 +146,9 @@ std::string placeOf(const SourceRange &range) {
 
 } // namespace
 
-Result<TemplateHeader> readTileHeader(const SyntaxTree &kernel) { return TileHeaderReader(kernel).run(); }
+Result<TemplateHeader> readTileHeader(const SyntaxTree &kernel) { return TileHeaderReader(kernel, true).run(); }
+
+Result<TemplateHeader> readTileChoices(const SyntaxTree &kernel) { return TileHeaderReader(kernel, false).run(); }
 
 Status templateError(const Diagnostics &diagnostics) {
   ErrorInfo info{.code = ErrorCode::kCompileFailed, .field = "template"};

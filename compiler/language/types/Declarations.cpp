@@ -29,21 +29,6 @@ bool isAmong(std::span<const char *const> words, std::string_view name) {
 
 std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
-// Whether a declaration of this kind may decide which configurations are admitted.
-bool isOfConfiguration(ItemKind kind) {
-  switch (kind) {
-  case ItemKind::kFixed:
-  case ItemKind::kConst:
-  case ItemKind::kChoice:
-  case ItemKind::kRequire:
-  case ItemKind::kCost:
-  case ItemKind::kThreads:
-    return true;
-  default:
-    return false;
-  }
-}
-
 } // namespace
 
 bool isBuiltInWord(std::string_view name) { return isAmong(kBuiltInWords, name); }
@@ -66,10 +51,9 @@ bool Declarations::read(const SyntaxTree &kernelTree, const LibraryResolver &lib
   // The axes, tensors and scalars of libraries come behind those of the file.
   for (const SyntaxTree *tree : filesOf(kernelTree, libraries, diagnostics))
     for (const Item *item : tree->items)
-      if (!broken && (use == Use::kProgram || isOfConfiguration(item->kind)))
-        readItem(*item);
+      readItem(*item);
   padAxes();
-  return !diagnostics.hasErrors() && !broken;
+  return !diagnostics.hasErrors();
 }
 
 void Declarations::readItem(const Item &item) {
@@ -131,19 +115,13 @@ void Declarations::readItem(const Item &item) {
   case ItemKind::kStatement:
     body.push_back(as<StatementItem>(item).statement);
     return;
-  case ItemKind::kRequire:
-    if (use == Use::kConfiguration && integer(as<RequireItem>(item).condition) == 0)
-      broken = &as<RequireItem>(item);
-    return;
-  case ItemKind::kCost:
-    if (use == Use::kConfiguration)
-      cost = integer(as<CostItem>(item).value);
-    return;
   case ItemKind::kKernel:
   case ItemKind::kLibrary:
   case ItemKind::kImport:
   case ItemKind::kTargets:
   case ItemKind::kReference:
+  case ItemKind::kRequire: // has decided before, and so has the cost
+  case ItemKind::kCost:
     return;
   }
 }

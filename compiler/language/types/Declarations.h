@@ -18,12 +18,8 @@ bool isBuiltInFunction(std::string_view name);
 
 class Declarations {
 public:
-  // What is read: what a program needs that has an admitted configuration, or what says whether a configuration is
-  // admitted, and its cost.
-  enum class Use : uint8_t { kProgram, kConfiguration };
-
-  Declarations(const GivenValues &given, Program &program, Diagnostics &diagnostics, Use use = Use::kProgram)
-      : given(given), program(program), diagnostics(diagnostics), use(use) {}
+  Declarations(const GivenValues &given, Program &program, Diagnostics &diagnostics)
+      : given(given), program(program), diagnostics(diagnostics) {}
 
   // Reads a kernel and what it imports. False after an error.
   bool read(const SyntaxTree &kernel, const LibraryResolver &libraries);
@@ -46,9 +42,6 @@ public:
   const KernelItem *kernel = nullptr;
   const GridItem *grid = nullptr;
   std::vector<const Statement *> body;
-  // Of a configuration: the first `require` that does not hold, behind which nothing is read, and the predicted cost.
-  const RequireItem *broken = nullptr;
-  std::optional<int64_t> cost;
 
 private:
   template <typename T> static T *find(const std::unordered_map<std::string_view, T *> &map, std::string_view name) {
@@ -71,7 +64,6 @@ private:
   const GivenValues &given;
   Program &program;
   Diagnostics &diagnostics;
-  Use use;
   std::unordered_map<std::string_view, SourceRange> places;
   std::unordered_map<std::string_view, std::optional<Constant>> constants; // nothing: not given, or an error before
   std::unordered_map<std::string_view, Axis *> axes;

@@ -111,8 +111,27 @@ TEST_F(LanguageCheck, ARequireThatLeavesNothingIsNamed) {
   EXPECT_EQ(report.messages, "x.tile:8:9: error: no configuration is left\n"
                              "require cpu || row_tile > 64\n"
                              "        ^~~~~~~~~~~~~~~~~~~~\n"
-                             "note: it excludes the last one, row_tile=32 warps=2\n"
+                             "note: it does not hold for cpu=0 row_tile=16\n"
                              "note: for sm_80, columns=64 dtype=bf16\n");
+}
+
+// What is wrong with a line that decides about configurations is said there, once for all programs.
+TEST_F(LanguageCheck, AMistakeOfTheChoicesIsSaidAtItsLine) {
+  EXPECT_EQ(check(changed("threads", "require row_tile > none\nthreads")).messages,
+            "x.tile:8:9: error: unknown name 'none'\n"
+            "require row_tile > none\n"
+            "        ^~~~~~~~~~~~~~~\n"
+            "hint: declare it with fixed, const or choice on an earlier line\n");
+  const std::string values = " = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17";
+  const std::string many =
+      check(changed("threads", "choice a" + values + ", b" + values + ", c" + values + ", d" + values + "\nthreads"))
+          .messages;
+  EXPECT_NE(many.find("error: the choices multiply to more than 65536"), std::string::npos) << many;
+  // Of a combination that no `require` before it excludes.
+  EXPECT_EQ(check(changed("threads", "const part = 32 / (row_tile - 16)\nthreads")).messages,
+            "x.tile:8:1: error: expression '32 / (row_tile - 16)': 32 / 0 divides by zero\n"
+            "const part = 32 / (row_tile - 16)\n"
+            "^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n");
 }
 
 TEST_F(LanguageCheck, TilesThatDoNotFitAreCounted) {

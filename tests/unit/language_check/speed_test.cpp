@@ -2,7 +2,8 @@
 // limit that it holds leaves room for busy machines and for builds that are not optimised.
 #include "compiler/dialect/TileProgram.h"
 #include "compiler/language/lowering/Lower.h"
-#include "compiler/language/types/Configurations.h"
+#include "compiler/render/Candidates.h"
+#include "compiler/render/TileHeader.h"
 
 #include "compiler/check/CheckedProblems.h"
 #include "compiler/driver/Target.h"
@@ -37,17 +38,12 @@ language::GivenValues valuesOf(const language::SyntaxTree &kernel, const languag
   language::Diagnostics diagnostics;
   const auto fixed = fixedNames(language::filesOf(kernel, libraries, diagnostics));
   for (const CheckedProblem &problem : checkedProblems(kernel, fixed, {}, assumed)) {
-    language::GivenValues values = problem.fixed;
-    const Values known = target.values(problem.op, problem.dtype, 1);
-    for (const DriverValue &value : driverValues())
-      if (const std::string *text = known.find(value.name))
-        values.insert_or_assign(std::string(value.name), *text);
-    const auto configurations = language::configurationsOf(kernel, libraries, values, diagnostics);
-    if (configurations.list.empty())
-      continue;
-    for (const auto &[name, value] : configurations.list.front().choices)
-      values.insert_or_assign(name, value);
-    return values;
+    Values values = target.values(problem.op, problem.dtype, 1);
+    values.set("dtype", std::string(dtypeName(problem.dtype)));
+    for (const auto &[name, value] : problem.fixed)
+      values.set(name, value);
+    if (const auto candidates = enumerateCandidates(*readTileHeader(kernel), values, {}, target.limits()))
+      return candidates->front().values.all();
   }
   ADD_FAILURE() << "no configuration of " << kernel.kernel->name.text << "\n" << diagnostics.toString();
   return {};
