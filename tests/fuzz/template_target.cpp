@@ -1,8 +1,8 @@
 // The header of a template, of either kind, and the candidates that it spans. Values of the problem are drawn from the
 // end of the input, which a template's code ends with.
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/unit/language/parsed.h"
 
-#include "compiler/language/Parser.h"
 #include "compiler/render/Candidates.h"
 #include "compiler/render/Renderer.h"
 #include "compiler/render/TileHeader.h"
@@ -79,12 +79,10 @@ void checkCandidates(const TemplateHeader &header, std::string_view input) {
 }
 
 Result<TemplateHeader> readTile(std::string_view input) {
-  const language::SourceFile file("fuzz.tile", std::string(input));
-  language::Diagnostics diagnostics;
-  const auto tree = language::parse(file, diagnostics);
-  if (diagnostics.hasErrors())
-    return templateError(diagnostics);
-  return tree->kernel ? readTileHeader(*tree) : templateError({"fuzz.tile", 1}, "a library");
+  const language::Parsed parsed(std::string(input), "fuzz.tile");
+  if (parsed.diagnostics.hasErrors())
+    return templateError(parsed.diagnostics);
+  return parsed.tree->kernel ? readTileHeader(*parsed.tree) : templateError({"fuzz.tile", 1}, "a library");
 }
 
 void runTemplate(std::string_view input) {

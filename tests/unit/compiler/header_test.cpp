@@ -1,7 +1,7 @@
 // The declarations of a template, in both ways to write them: what is read, and for every rule the error that names
 // file, line and rule.
-#include "compiler/language/Parser.h"
 #include "compiler/render/TileHeader.h"
+#include "tests/unit/language/parsed.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,8 @@ using namespace nsa;
 namespace {
 
 Result<TemplateHeader> parseTile(const std::string &text) {
-  const language::SourceFile file("tile/t.tile", text);
-  language::Diagnostics diagnostics;
-  const auto tree = language::parse(file, diagnostics);
-  return diagnostics.hasErrors() ? templateError(diagnostics) : readTileHeader(*tree);
+  const language::Parsed parsed(text, "tile/t.tile");
+  return parsed.diagnostics.hasErrors() ? templateError(parsed.diagnostics) : readTileHeader(*parsed.tree);
 }
 Result<TemplateHeader> parseCuda(const std::string &text) { return readCudaHeader(text, "cuda/t.cu"); }
 

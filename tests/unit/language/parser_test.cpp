@@ -1,5 +1,5 @@
 // Every rule of the grammar: what is read, as the text of its tree.
-#include "compiler/language/Parser.h"
+#include "tests/unit/language/parsed.h"
 #include "tests/unit/language/syntax_text.h"
 
 #include <gtest/gtest.h>
@@ -9,14 +9,6 @@
 
 namespace nsa::language {
 namespace {
-
-struct Parsed {
-  explicit Parsed(std::string text) : file("x.tile", std::move(text)), tree(parse(file, diagnostics)) {}
-
-  SourceFile file;
-  Diagnostics diagnostics;
-  std::unique_ptr<SyntaxTree> tree;
-};
 
 // The tree behind the line of the kernel.
 std::string read(const std::string &text) {

@@ -2,7 +2,7 @@
 // same as the text that it was made of.
 #include "compiler/language/Format.h"
 #include "compiler/language/Lexer.h"
-#include "compiler/language/Parser.h"
+#include "tests/unit/language/parsed.h"
 #include "tests/unit/language/syntax_text.h"
 
 #include <gtest/gtest.h>
@@ -38,12 +38,10 @@ std::vector<Program> programs() {
 }
 
 std::string treeOf(const Program &program) {
-  const SourceFile file(program.name, program.text);
-  Diagnostics diagnostics;
-  const auto tree = parse(file, diagnostics);
-  EXPECT_EQ(diagnostics.toString(), "");
-  EXPECT_TRUE(tree->kernel || tree->library);
-  return syntaxText(*tree);
+  const Parsed parsed(program.text, program.name);
+  EXPECT_EQ(parsed.messages(), "");
+  EXPECT_TRUE(parsed.tree->kernel || parsed.tree->library);
+  return syntaxText(*parsed.tree);
 }
 
 std::string layoutOf(const Program &program) {
@@ -110,11 +108,10 @@ TEST(ProgramFiles, AllAreFound) { EXPECT_GE(programs().size(), 25U); }
 TEST(ProgramFiles, APartOfAProgramIsReadOrRefused) {
   for (const Program &program : programs())
     for (size_t end = 0; end < program.text.size(); end += 31) {
-      const SourceFile file(program.name, program.text.substr(0, end));
-      Diagnostics diagnostics;
-      const auto tree = parse(file, diagnostics);
-      ASSERT_TRUE(tree);
-      EXPECT_TRUE(diagnostics.hasErrors() || tree->kernel || tree->library) << program.name << " to " << end;
+      const Parsed part(program.text.substr(0, end));
+      ASSERT_TRUE(part.tree);
+      EXPECT_TRUE(part.diagnostics.hasErrors() || part.tree->kernel || part.tree->library)
+          << program.name << " to " << end;
     }
 }
 
