@@ -14,6 +14,7 @@ enum class Expression::Op : uint8_t {
   kBool,
   kNot,
   kNegate,
+  kAbs,
   kAdd,
   kSubtract,
   kMultiply,
@@ -270,7 +271,12 @@ private:
     static constexpr struct {
       std::string_view name;
       Op op;
-    } kFunctions[] = {{"min", Op::kMin}, {"max", Op::kMax}, {"ceildiv", Op::kCeilDiv}, {"roundup", Op::kRoundUp}};
+      bool isUnary = false;
+    } kFunctions[] = {{"abs", Op::kAbs, true},
+                      {"min", Op::kMin},
+                      {"max", Op::kMax},
+                      {"ceildiv", Op::kCeilDiv},
+                      {"roundup", Op::kRoundUp}};
     if (!accept("(")) {
       // A number put in the place of such a name would be put in the place of the function, too.
       for (const auto &function : kFunctions)
@@ -287,14 +293,19 @@ private:
     for (const auto &function : kFunctions)
       if (name == function.name) {
         NSA_RETURN_IF_ERROR(parseTernary());
-        NSA_RETURN_IF_ERROR(expect(","));
-        NSA_RETURN_IF_ERROR(parseTernary());
+        if (!function.isUnary) {
+          NSA_RETURN_IF_ERROR(expect(","));
+          NSA_RETURN_IF_ERROR(parseTernary());
+        }
         NSA_RETURN_IF_ERROR(expect(")"));
-        binary(function.op);
+        if (function.isUnary)
+          emit(function.op);
+        else
+          binary(function.op);
         return Status::ok();
       }
     position = begin;
-    return fail("unknown function '" + std::string(name) + "' (known: min, max, ceildiv, roundup)");
+    return fail("unknown function '" + std::string(name) + "' (known: abs, min, max, ceildiv, roundup)");
   }
 
   std::string_view text;
@@ -350,6 +361,10 @@ Result<int64_t> Expression::evaluate(std::span<const int64_t> values) const {
       continue;
     case Op::kNegate:
       if (__builtin_sub_overflow(int64_t{0}, stack[top], &stack[top]))
+        return fail(0, "-", INT64_MIN, kOverflow);
+      continue;
+    case Op::kAbs:
+      if (stack[top] < 0 && __builtin_sub_overflow(int64_t{0}, stack[top], &stack[top]))
         return fail(0, "-", INT64_MIN, kOverflow);
       continue;
     default:

@@ -1,6 +1,6 @@
 // Integer expressions of template headers and manifests (`require`, `let`, `cost`, `grid`).
-// Grammar: 64-bit integers, names, + - * / %, < <= > >= == !=, && || !, ?:, parentheses, and the functions min(a,b)
-// max(a,b) ceildiv(a,b) roundup(a,b). A variable in an expression must not be named min, max, ceildiv or roundup.
+// Grammar: 64-bit integers, names, + - * / %, < <= > >= == !=, && || !, ?:, parentheses, and the functions abs(a)
+// min(a,b) max(a,b) ceildiv(a,b) roundup(a,b). A variable in an expression must not have the name of a function.
 // Comparisons give 0 or 1. Division by zero and overflow are errors.
 // An Expression parses its text once, when it is made. Evaluating an expression with an array of values allocates
 // nothing.

@@ -58,7 +58,7 @@ public:
 private:
   std::optional<Constant> refuse(const Expr *expr, std::string text) {
     diagnostics.error(expr->range, std::move(text))
-        .hint("constants are made of integers, names, operators, min, max, ceildiv and roundup");
+        .hint("constants are made of integers, names, operators, abs, min, max, ceildiv and roundup");
     return std::nullopt;
   }
 
@@ -116,6 +116,11 @@ private:
 
   std::optional<Constant> call(const CallExpr &expr) {
     const std::string_view callee = expr.callee.text;
+    if (callee == "abs" && expr.arguments.size() == 1 && expr.over.empty()) {
+      std::optional<int64_t> operand = integer(expr.arguments[0]);
+      return operand ? std::optional(Constant::ofInteger(*operand < 0 ? subtracted(0, *operand) : *operand))
+                     : std::nullopt;
+    }
     const bool known = callee == "min" || callee == "max" || callee == "ceildiv" || callee == "roundup";
     if (!known || expr.arguments.size() != 2 || !expr.over.empty())
       return refuse(&expr, "this is no constant");

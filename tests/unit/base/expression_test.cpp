@@ -64,6 +64,7 @@ TEST(Expression, Comparisons) {
 
 TEST(Expression, Functions) {
   EXPECT_EQ(valueOf("min(3, 4) + max(3, 4)"), 7);
+  EXPECT_EQ(valueOf("abs(3 - 7) + 10 * abs(7 - 3)"), 44);
   EXPECT_EQ(valueOf("ceildiv(9, 4)"), 3);
   EXPECT_EQ(valueOf("ceildiv(8, 4)"), 2);
   EXPECT_EQ(valueOf("ceildiv(-7, 4)"), -1);
@@ -105,6 +106,7 @@ TEST(Expression, ArithmeticIsChecked) {
   EXPECT_NE(errorOf("(-9223372036854775807 - 1) / -1").find("overflows"), std::string::npos);
   EXPECT_NE(errorOf("(-9223372036854775807 - 1) % -1").find("overflows"), std::string::npos);
   EXPECT_NE(errorOf("-(-9223372036854775807 - 1)").find("overflows"), std::string::npos);
+  EXPECT_NE(errorOf("abs(-9223372036854775807 - 1)").find("overflows"), std::string::npos);
   EXPECT_NE(errorOf("roundup(9223372036854775807, 2)").find("overflows"), std::string::npos);
   EXPECT_NE(errorOf("ceildiv(4, 0)").find("divisor of at least 1"), std::string::npos);
   EXPECT_NE(errorOf("roundup(4, -2)").find("multiple of at least 1"), std::string::npos);
@@ -120,7 +122,8 @@ TEST(Expression, SyntaxErrorsNameTheColumn) {
       {"(1", "expected ')' at column 3, found the end"},
       {"a ? b", "expected ':' at column 6"},
       {"min(1)", "expected ',' at column 6, found ')'"},
-      {"sqrt(4)", "unknown function 'sqrt' (known: min, max, ceildiv, roundup) at column 1"},
+      {"abs(1, 2)", "expected ')' at column 6, found ','"},
+      {"sqrt(4)", "unknown function 'sqrt' (known: abs, min, max, ceildiv, roundup) at column 1"},
       {"min + 1", "'min' is a function and needs its arguments at column 1, found 'm'"},
       {"1.5", "numbers are decimal integers at column 2, found '.'"},
       {"64k", "numbers are decimal integers at column 3, found 'k'"},

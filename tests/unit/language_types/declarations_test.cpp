@@ -11,7 +11,7 @@ TEST(LanguageDeclarations, ConstantsFollowTheProblem) {
                           "fixed   dtype, width\n"
                           "fixed   stride when op == window\n"
                           "const   windowed = op == window, step = windowed ? stride : 1\n"
-                          "const   half = 16 / (windowed ? 2 : 1) - -1\n"
+                          "const   half = 16 / (windowed ? 2 : 1) - -abs(windowed - 1)\n"
                           "choice  tile = 16 | 32\n"
                           "axis    row = tile, column = roundup(width, 16) + step + half, d = width\n"
                           "tensor  q[time; d], out[time; d]\n"
@@ -75,7 +75,7 @@ TEST(LanguageDeclarations, AValueOfTheProblemIsGiven) {
             "x.tile:2:15: error: words can only be compared with == and !=\n"
             "const twice = op + 1\n"
             "              ^~~~~~\n"
-            "hint: constants are made of integers, names, operators, min, max, ceildiv and roundup\n");
+            "hint: constants are made of integers, names, operators, abs, min, max, ceildiv and roundup\n");
 }
 
 TEST(LanguageDeclarations, WordsOfTheLanguageAreNotDeclared) {
@@ -169,7 +169,7 @@ TEST(LanguageDeclarations, MistakesOfConstants) {
   };
   EXPECT_EQ(message("1.5"), "x.tile:2:11: error: a constant is an integer");
   EXPECT_EQ(message("(1, 2)"), "x.tile:2:11: error: this is no constant");
-  EXPECT_EQ(message("abs(1)"), "x.tile:2:11: error: this is no constant");
+  EXPECT_EQ(message("abs(1, 2)"), "x.tile:2:11: error: this is no constant");
   EXPECT_EQ(message("relu + 1"), "x.tile:2:11: error: words can only be compared with == and !=");
   EXPECT_EQ(message("-relu"), "x.tile:2:12: error: 'relu' is a word, and can only be compared");
   EXPECT_EQ(message("roundup(3, 0)"), "x.tile:2:11: error: roundup wants a positive divisor");
