@@ -146,55 +146,76 @@ void Elaborator::makeLoop(Loop &loop, const std::vector<Binding *> &assigned, co
   const Saved before = save(assigned);
   const std::vector<Value *> initial = leavesOf(assigned);
   const std::vector<std::string_view> names = leafNames(assigned);
-  // What is known of the variables where the body begins: at first what is known in front of the loop.
-  std::vector<Value *> carried;
+  // What is known of the variables where the body begins: at first what is known in front of the loop. What no turn
+  // changes is found by the first attempt that is stable; from then on it is no variable of the loop.
+  std::vector<Value *> carried, yielded;
+  std::vector<bool> isKept(initial.size(), false);
   for (size_t i = 0; i < initial.size(); ++i)
     carried.push_back(derived(Op::kCarried, initial[i], builder.block(), static_cast<int64_t>(i)));
   for (int attempt = 0;; ++attempt) {
     loop.body = builder.newBody();
-    std::vector<Value *> yielded;
-    {
-      Attempt trial(*this, true);
-      ValueBuilder::Inside inside(builder, loop.body);
-      for (size_t i = 0; i < carried.size(); ++i) {
-        carried[i]->depth = loop.body->depth;
-        carried[i]->name = names[i];
-      }
-      setLeaves(assigned, carried);
-      body();
-      yielded = leavesOf(assigned);
-      restore(before);
-      std::vector<Value *> next;
-      bool isStable = true;
-      for (size_t i = 0; i < carried.size(); ++i) {
-        Value *value = derived(Op::kCarried, carried[i], builder.block(), static_cast<int64_t>(i));
-        const uint32_t outside = loop.body->depth - 1;
-        value->presence = builder.united(carried[i]->presence, builder.leaving(yielded[i]->presence, outside));
-        value->taints = builder.united(carried[i]->taints, builder.leaving(yielded[i]->taints, outside));
-        value->zero &= yielded[i]->zero;
-        isStable &= value->presence.size() == carried[i]->presence.size() &&
-                    value->taints.size() == carried[i]->taints.size() && value->zero == carried[i]->zero;
-        next.push_back(value);
-      }
-      if (isStable || trial.hasErrors() || attempt == kMostAttempts) {
-        loop.initial = builder.list(initial);
-        loop.carried = builder.list(carried);
-        loop.yielded = builder.list(yielded);
-        break;
-      }
-      carried = std::move(next);
-      trial.discard();
+    Attempt trial(*this, true);
+    ValueBuilder::Inside inside(builder, loop.body);
+    for (size_t i = 0; i < carried.size(); ++i) {
+      if (isKept[i])
+        continue;
+      carried[i]->depth = loop.body->depth;
+      carried[i]->name = names[i];
     }
+    setLeaves(assigned, carried);
+    body();
+    yielded = leavesOf(assigned);
+    restore(before);
+    std::vector<Value *> next;
+    bool isStable = true;
+    for (size_t i = 0; i < carried.size(); ++i) {
+      if (isKept[i]) {
+        next.push_back(initial[i]);
+        continue;
+      }
+      Value *value = derived(Op::kCarried, carried[i], builder.block(), static_cast<int64_t>(i));
+      const uint32_t outside = loop.body->depth - 1;
+      value->presence = builder.united(carried[i]->presence, builder.leaving(yielded[i]->presence, outside));
+      value->taints = builder.united(carried[i]->taints, builder.leaving(yielded[i]->taints, outside));
+      value->zero &= yielded[i]->zero;
+      isStable &= value->presence.size() == carried[i]->presence.size() &&
+                  value->taints.size() == carried[i]->taints.size() && value->zero == carried[i]->zero;
+      next.push_back(value);
+    }
+    if (isStable && !trial.hasErrors() && attempt < kMostAttempts)
+      for (size_t i = 0; i < carried.size(); ++i)
+        if (!isKept[i] && isConstant(initial[i]) && isSame(initial[i], yielded[i])) {
+          isKept[i] = true;
+          isStable = false;
+          next[i] = initial[i];
+        }
+    if (isStable || trial.hasErrors() || attempt == kMostAttempts)
+      break;
+    carried = std::move(next);
+    trial.discard();
   }
+  const auto changed = [&](const std::vector<Value *> &leaves) {
+    std::vector<Value *> list;
+    for (size_t i = 0; i < leaves.size(); ++i)
+      if (!isKept[i])
+        list.push_back(leaves[i]);
+    return builder.list(list);
+  };
+  loop.initial = changed(initial);
+  loop.carried = changed(carried);
+  loop.yielded = changed(yielded);
   Value *statement = builder.make(Op::kFor, Form::kStatement, Element::kNone, 0, {}, range);
   statement->loop = &loop;
-  std::vector<Value *> results;
+  std::vector<Value *> results = initial;
+  int64_t number = 0;
   for (size_t i = 0; i < carried.size(); ++i) {
-    results.push_back(derived(Op::kResult, carried[i], builder.block(), static_cast<int64_t>(i)));
-    results.back()->operands = builder.list(std::span<Value *const>(&statement, 1));
-    results.back()->name = names[i];
+    if (isKept[i])
+      continue;
+    results[i] = derived(Op::kResult, carried[i], builder.block(), number++);
+    results[i]->operands = builder.list(std::span<Value *const>(&statement, 1));
+    results[i]->name = names[i];
   }
-  loop.results = builder.list(results);
+  loop.results = changed(results);
   setLeaves(assigned, results);
 }
 

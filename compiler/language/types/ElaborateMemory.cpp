@@ -268,7 +268,13 @@ Typed Elaborator::load(const LoadExpr &expr) {
     stays = *value;
   }
   const Tensor &tensor = *place.tensor->tensor;
-  if (tensor.isOptional && !isPresent(place.tensor)) {
+  // A row that is read only if the tensor is there needs no branch around it.
+  const size_t known = presentTensors.size();
+  if (place.condition && place.condition.isArithmetic() && !place.condition.isNumber())
+    knowPresent(place.condition.value, true);
+  const bool isThere = !tensor.isOptional || isPresent(place.tensor);
+  presentTensors.resize(known);
+  if (!isThere) {
     const std::string text(expr.place.tensor.text);
     error(expr.place.tensor.range, "'" + text + "' may be absent here")
         .note(tensor.range, "declared optional")

@@ -234,6 +234,19 @@ void Elaborator::nameValueOf(const Typed &value, std::string_view name) {
     ends.anchor(value.value);
 }
 
+// Whether a size is at least 1 in every call: a maximum, or the rounded quotient of such a size.
+static bool isPositive(const Value *size) {
+  if (isConstant(size))
+    return size->number.integer > 0;
+  if (size->op == Op::kMax)
+    return std::ranges::any_of(size->operands, isPositive);
+  if (size->op != Op::kDivide || !isConstant(size->operands[1]) || size->operands[0]->op != Op::kAdd)
+    return false;
+  const Value *sum = size->operands[0], *divisor = size->operands[1], *addend = sum->operands[1];
+  return divisor->number.integer > 0 && isConstant(addend) && addend->number.integer == divisor->number.integer - 1 &&
+         isPositive(sum->operands[0]);
+}
+
 void Elaborator::declareGrid() {
   if (!declarations.grid)
     return;
@@ -267,9 +280,7 @@ void Elaborator::declareGrid() {
       if (!radix)
         return;
       // A size of the call may be 0, and then no program runs; but a division by it must not stop the others.
-      const bool isPositive =
-          radix->op == Op::kMax && isConstant(radix->operands[1]) && radix->operands[1]->number.integer > 0;
-      if (!known && !isPositive)
+      if (!known && !isPositive(radix))
         radix = builder.elementwise(Op::kMax, Element::kI32,
                                     {radix, builder.constant(Constant::ofInteger(1), Element::kI32, part.value->range)},
                                     part.value->range);

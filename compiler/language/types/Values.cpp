@@ -200,6 +200,8 @@ Value *ValueBuilder::folded(Op op, Element element, std::span<Value *const> oper
       return left;
     if (op == Op::kMultiply && isConstant(left, 1))
       return right;
+  } else if (op == Op::kSelect && isConstant(operands[1]) && isSame(operands[1], operands[2])) {
+    return operands[1];
   } else if (bothBool()) {
     for (size_t i = 0; i < 2; ++i)
       if (isConstant(operands[i]))
