@@ -235,7 +235,7 @@ TEST_F(AttentionTest, NamesSurviveThePasses) {
     }
   });
   for (const char *name : {"q_tile", "k_tile", "v_tile", "s", "m", "l", "o", "m_next", "m_finite", "decay", "p",
-                           "l_zero", "q_begin", "rows", "blocks", "first_key", "past_seen"})
+                           "past", "q_begin", "rows", "blocks", "first_key", "past_seen"})
     EXPECT_TRUE(names.count(name)) << name;
 }
 
