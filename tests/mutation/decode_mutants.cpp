@@ -110,7 +110,7 @@ constexpr Mutant kDecodeMutants[] = {
     {.name = "merge-result-of-an-empty-branch",
      .operators = "decode",
      .file = "tile/merge.tile",
-     .before = "l == 0 ? 0 : 1 / l",
+     .before = "1 / (l == 0 ? inf : l)",
      .after = "1 / l",
      .tests = "All/DecodeTypes.TokenByTokenIsTheForward/bf16_contiguous_dense"},
     {.name = "merge-lse-of-an-empty-branch-not-chosen",
