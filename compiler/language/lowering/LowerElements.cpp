@@ -55,6 +55,9 @@ int64_t Lowering::rowsOf(const Shape &shape) const {
 }
 
 RankedTensorType Lowering::tileType(const Shape &shape, Element element) {
+  if (shape.isColumnVector)
+    return RankedTensorType::get(shape.columns->extent, elementType(element),
+                                 tile::ColumnAttr::get(builder.getContext()));
   SmallVector<int64_t, 2> sizes = {rowsOf(shape)};
   if (shape.columns)
     sizes.push_back(shape.columns->extent);
@@ -112,6 +115,12 @@ mlir::Value Lowering::splat(mlir::Value scalar, RankedTensorType type) {
   return tile::SplatOp::create(builder, builder.getUnknownLoc(), type, scalar);
 }
 
+mlir::Value Lowering::broadcast(mlir::Value vector, const Shape &shape) {
+  SmallVector<int64_t, 2> sizes = {rowsOf(shape), shape.columns->extent};
+  return tile::BroadcastOp::create(builder, builder.getUnknownLoc(),
+                                   RankedTensorType::get(sizes, getElementTypeOrSelf(vector.getType())), vector);
+}
+
 mlir::Value Lowering::tileAt(const Value *value, const Shape &shape) {
   if (value->op == Op::kConstant)
     return denseConstant(value->number, value->element, shape);
@@ -129,8 +138,10 @@ mlir::Value Lowering::tileAt(const Value *value, const Shape &shape) {
   // Axes of one extent make tiles of one type.
   if (known.getType() == type && own.columns == shape.columns && (own.rows == shape.rows || !own.rows || !shape.rows))
     return known;
-  if (!own.columns && shape.columns && rowsOf(own) == rowsOf(shape) && (own.rows == shape.rows || !own.rows))
-    return tile::BroadcastOp::create(builder, builder.getUnknownLoc(), type, known);
+  const bool isOfRows = !own.columns && rowsOf(own) == rowsOf(shape) && (own.rows == shape.rows || !own.rows);
+  const bool isOfColumns = own.isColumnVector && own.columns == shape.columns;
+  if (shape.columns && !shape.isColumnVector && (isOfRows || isOfColumns))
+    return broadcast(known, shape);
   const auto text = [&](const Shape &shown) {
     return "[" + std::string(shown.rows ? shown.rows->name : "") +
            (shown.columns ? ", " + std::string(shown.columns->name) : "") + "]";
@@ -143,22 +154,26 @@ mlir::Value Lowering::tileAt(const Value *value, const Shape &shape) {
 mlir::Value Lowering::formulaTile(const Value *formula, const Shape &shape) {
   if (formula->op == Op::kBelow || (formula->op == Op::kWiden && formula->form == Form::kFormula))
     return tileAt(formula->operands[0], shape);
-  mlir::Value &known = tiles[{formula, shape.rows, shape.columns, builder.getInsertionBlock()}];
-  if (known)
-    return known;
+  const TileKey key = {formula, shape.rows, shape.columns, shape.isColumnVector, builder.getInsertionBlock()};
+  if (const auto known = tiles.find(key); known != tiles.end() && known->second)
+    return known->second;
   mlir::Value made;
   const RankedTensorType type = tileType(shape, formula->element);
-  const bool isOfRows = shape.columns && !(formula->axes & shape.columns->bit());
-  if (isOfRows) {
-    mlir::Value rows = formulaTile(formula, {shape.rows, nullptr, nullptr});
-    if (rows)
-      made = tile::BroadcastOp::create(builder, builder.getUnknownLoc(), type, rows);
+  const bool isMatrix = shape.columns && !shape.isColumnVector;
+  const bool isOfRows = isMatrix && !(formula->axes & shape.columns->bit());
+  const bool isGatheredColumns = isMatrix && formula->op == Op::kLoad && formula->axes == shape.columns->bit();
+  if (isOfRows || isGatheredColumns) {
+    mlir::Value vector = formulaTile(formula, isOfRows ? Shape{.rows = shape.rows}
+                                                       : Shape{.columns = shape.columns, .isColumnVector = true});
+    if (vector)
+      made = broadcast(vector, shape);
   } else if (formula->op == Op::kIota) {
     if (formula->axis != shape.rows && formula->axis != shape.columns) {
       refuseUnmade(formula);
       return {};
     }
-    made = tile::IotaOp::create(builder, locationOf(formula), type, formula->axis == shape.rows ? 0 : 1);
+    const bool isFirst = formula->axis == shape.rows || shape.isColumnVector;
+    made = tile::IotaOp::create(builder, locationOf(formula), type, isFirst ? 0 : 1);
   } else if (formula->op == Op::kLoad) {
     made = loadedFormula(formula, shape);
   } else {
@@ -168,7 +183,7 @@ mlir::Value Lowering::formulaTile(const Value *formula, const Shape &shape) {
     if (!llvm::is_contained(operands, mlir::Value()))
       made = element(formula, operands, type, locationOf(formula));
   }
-  return tiles[{formula, shape.rows, shape.columns, builder.getInsertionBlock()}] = made;
+  return tiles[key] = made;
 }
 
 mlir::Value Lowering::comparison(const Value *value, ArrayRef<mlir::Value> operands, Location loc) {

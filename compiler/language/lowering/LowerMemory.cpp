@@ -99,8 +99,9 @@ void Lowering::rowRegion(Region &region, const Access &access, const SourceRange
 
 // A gather of numbers, as a tile.
 mlir::Value Lowering::loadedFormula(const Value *formula, const Shape &shape) {
-  if (shape.columns) {
-    refuse(formula->range, "numbers that are loaded along columns have no place in a tile yet");
+  if (formula->axes != (shape.isColumnVector ? shape.columns : shape.rows)->bit()) {
+    refuse(formula->range, "numbers that are loaded along " + program.axesText(formula->axes) +
+                               " are more than one for each row or each column of a tile, which no target can do yet");
     return {};
   }
   auto load = tile::LoadOp::create(builder, locationOf(formula), tileType(shape, formula->element),
@@ -120,22 +121,28 @@ void Lowering::load(const Value *value) {
     return;
   }
   const Shape shape = shapes.of(value);
+  // What is gathered along the columns of a tile is one value for each column.
+  const bool isOfColumns = shape.columns && !access.columnAxis;
+  const Shape loaded = isOfColumns ? Shape{.columns = shape.columns, .isColumnVector = true} : shape;
   IntegerAttr columns;
   if (access.columnAxis && !access.chunk)
     columns = builder.getI64IntegerAttr(access.tensor->tensor->columns);
-  auto load = tile::LoadOp::create(builder, locationOf(value), tileType(shape, value->element), scalar(access.tensor),
+  auto load = tile::LoadOp::create(builder, locationOf(value), tileType(loaded, value->element), scalar(access.tensor),
                                    columns, access.chunk ? scalar(access.chunk) : mlir::Value(),
                                    access.chunk ? scalar(access.columnBound) : mlir::Value());
   if (access.staysInShared >= 0)
     load->setAttr(tile::kStayInSharedAttr, builder.getBoolAttr(access.staysInShared != 0));
   rowRegion(load.getRows(), access, value->range, false);
-  values[value] = load;
+  values[value] = shape == loaded ? load.getResult() : broadcast(load, shape);
 }
 
 void Lowering::store(const Value *value) {
   const Access &access = *value->access;
-  const Shape shape{access.rowAxis, nullptr, access.columnAxis};
   const Value *stored = value->operands[0];
+  Shape shape{access.rowAxis, nullptr, access.columnAxis};
+  // One value a column is stored as it is: each column has a place.
+  if (!access.columnAxis && stored->isTile() && shapes.of(stored).isColumnVector)
+    shape = shapes.of(stored);
   mlir::Value tile = tileAt(stored, access.rowAxis || !stored->isTile() ? shape : shapes.of(stored));
   if (!tile)
     return;
@@ -143,7 +150,7 @@ void Lowering::store(const Value *value) {
   if (access.columnAxis && !access.chunk)
     columns = builder.getI64IntegerAttr(access.tensor->tensor->columns);
   mlir::Value places;
-  if (access.place && !(places = tileAt(access.place, {access.rowAxis, nullptr, nullptr})))
+  if (access.place && !(places = tileAt(access.place, shape.isColumnVector ? shape : Shape{.rows = access.rowAxis})))
     return;
   auto store = tile::StoreOp::create(builder, location(value->range), tile, scalar(access.tensor), columns,
                                      access.chunk ? scalar(access.chunk) : mlir::Value(),

@@ -47,24 +47,28 @@ void Lowering::fill(const Value *value) {
 void Lowering::reduce(const Value *value) {
   const Value *source = value->operands[0];
   const Shape shape = shapes.of(source);
-  if (shape.columns != value->axis) {
+  const bool isAlongRows = shape.columns != value->axis;
+  if (isAlongRows && value->op == Op::kLast) {
     refuse(value->range, "'" + std::string(value->axis->name) + "' is the axis of the rows of " +
-                             program.axesText(source->axes) + ": no target reduces along rows yet");
+                             program.axesText(source->axes) + ": no target takes the last row yet");
     return;
   }
   const auto kind = value->op == Op::kReduceMax   ? tile::ReduceKind::Max
                     : value->op == Op::kReduceSum ? tile::ReduceKind::Add
                                                   : tile::ReduceKind::Last;
   mlir::Value tile = tileAt(source, shape);
-  if (tile)
-    values[value] = tile::ReduceOp::create(builder, locationOf(value),
-                                           tileType({shape.rows, nullptr, nullptr}, Element::kF32), kind, tile);
+  if (!tile)
+    return;
+  const Shape reduced = isAlongRows ? Shape{.columns = shape.columns, .isColumnVector = true} : Shape{.rows = shape.rows};
+  auto reduction =
+      tile::ReduceOp::create(builder, locationOf(value), tileType(reduced, Element::kF32), kind, tile).getResult();
+  values[value] = isAlongRows && !shapes.of(value).isColumnVector ? broadcast(reduction, shapes.of(value)) : reduction;
 }
 
 mlir::Value Lowering::product(const Value *value, mlir::Value left, mlir::Value right, mlir::Value initial,
-                              mlir::Value from, bool isTransposed, bool annihilates, Location loc) {
+                              mlir::Value from, Transposed transposed, bool annihilates, Location loc) {
   return tile::DotOp::create(builder, loc, tileType(shapes.of(value), Element::kF32), left, right, initial, from,
-                             mlir::Value(), /*transpose_a=*/false, isTransposed, annihilates, /*keeps_b=*/false);
+                             mlir::Value(), transposed.left, transposed.right, annihilates, /*keeps_b=*/false);
 }
 
 void Lowering::dot(const Value *value) {
@@ -85,11 +89,6 @@ void Lowering::dot(const Value *value) {
   }
   const Value *load = right->op == Op::kPick ? right->operands[0] : right;
   const Shape leftShape = shapes.of(left), rightShape = shapes.of(right);
-  if (leftShape.columns != value->axis) {
-    refuse(value->range, "the left side is needed with '" + std::string(value->axis->name) +
-                             "' along its columns, and lies along its rows: no target transposes it yet");
-    return;
-  }
   mlir::Value from;
   if (right->op == Op::kPick)
     from = arith::MulIOp::create(builder, location(value->range, "first_row"), scalar(right->operands[1]),
@@ -99,9 +98,9 @@ void Lowering::dot(const Value *value) {
       value->operands[2] ? tileAt(value->operands[2], shape) : denseConstant(Constant::ofReal(0), Element::kF32, shape);
   if (!a || !b || !initial)
     return;
-  const bool isTransposed = rightShape.columns == value->axis;
+  const Transposed transposed{.left = leftShape.rows == value->axis, .right = rightShape.columns == value->axis};
   if (!edge || isConstant(edge)) {
-    values[value] = product(value, a, b, initial, from, isTransposed, edge && edge->number.isTrue(), locationOf(value));
+    values[value] = product(value, a, b, initial, from, transposed, edge && edge->number.isTrue(), locationOf(value));
     return;
   }
   auto branch = scf::IfOp::create(builder, locationOf(value), initial.getType(), scalar(edge), true);
@@ -110,7 +109,7 @@ void Lowering::dot(const Value *value) {
     for (const bool annihilates : {true, false}) {
       builder.setInsertionPointToEnd(annihilates ? branch.thenBlock() : branch.elseBlock());
       scf::YieldOp::create(builder, location(value->range),
-                           product(value, a, b, initial, from, isTransposed, annihilates, location(value->range)));
+                           product(value, a, b, initial, from, transposed, annihilates, location(value->range)));
     }
   }
   values[value] = branch.getResult(0);

@@ -57,6 +57,8 @@ private:
   mlir::Value formulaTile(const Value *formula, const Shape &shape);
   mlir::Value loadedFormula(const Value *formula, const Shape &shape);
   mlir::Value splat(mlir::Value scalar, mlir::RankedTensorType type);
+  // A tile of one value a row or a column, which goes to all columns or rows of a matrix.
+  mlir::Value broadcast(mlir::Value vector, const Shape &shape);
   mlir::Value denseConstant(const Constant &number, Element element, const Shape &shape);
   // One operation of elements, of scalars or tiles alike.
   mlir::Value element(const Value *value, llvm::ArrayRef<mlir::Value> operands, mlir::Type type, mlir::Location loc);
@@ -78,8 +80,12 @@ private:
   void fill(const Value *value);
   void dot(const Value *value);
   void reduce(const Value *value);
+  // Which sides of a product are given with their rows and columns exchanged.
+  struct Transposed {
+    bool left, right;
+  };
   mlir::Value product(const Value *value, mlir::Value left, mlir::Value right, mlir::Value initial, mlir::Value from,
-                      bool isTransposed, bool annihilates, mlir::Location loc);
+                      Transposed transposed, bool annihilates, mlir::Location loc);
 
   void refuse(const SourceRange &range, std::string text) { diagnostics.error(range, std::move(text)); }
   // What is made of a value that was refused is not made, either. That needs no message.
@@ -103,6 +109,7 @@ private:
   struct TileKey {
     const Value *formula;
     const Axis *rows, *columns;
+    bool isColumnVector;
     mlir::Block *block;
     auto operator<=>(const TileKey &) const = default;
   };

@@ -178,6 +178,10 @@ Value *Elaborator::rounded(Value *side) {
     side->element = Element::kProduct;
     return side;
   }
+  // Products of one tile share what it is rounded to.
+  for (Value *known : builder.block()->values)
+    if (known->op == Op::kCast && known->element == Element::kProduct && known->operands[0] == side)
+      return known;
   Value *result = builder.elementwise(Op::kCast, Element::kProduct, {side}, side->range);
   if (!side->name.empty())
     result->name = builder.keepText(std::string(side->name) + "_rounded");
@@ -305,7 +309,7 @@ Typed Elaborator::masked(const Typed &typed, const Typed &typedPredicate, const 
   // Where the predicate can fail, and where what is left out along `over` can.
   Value *edge = nullptr, *predicateEdge = nullptr;
   const auto join = [&](Value *left, Value *right) {
-    return left ? builder.elementwise(Op::kOr, Element::kBool, {left, right}, expr.range) : right;
+    return left && left != right ? builder.elementwise(Op::kOr, Element::kBool, {left, right}, expr.range) : right;
   };
   const std::vector<Value *> conjuncts = predicate ? conjunctsOf(predicate) : std::vector<Value *>();
   const Value *unknown = nullptr;

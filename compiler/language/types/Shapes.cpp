@@ -41,12 +41,16 @@ void Shapes::collect(const Body *body) {
 
 bool Shapes::isThin(const Value *tile) const { return tile && tile->isTile() && std::popcount(tile->axes) < 2; }
 
-bool Shapes::set(const Value *tile, bool isColumn, const Axis *rows) {
+bool Shapes::set(const Value *tile, const Thin &more) {
   Thin &known = thin[tile];
   const Thin before = known;
-  known.isColumn |= isColumn && tile->axes != 0;
+  if (tile->axes != 0) {
+    known.isColumn |= more.isColumn;
+    known.isVector |= more.isVector;
+    known.hasRows |= more.hasRows;
+  }
   if (!known.rows && (known.isColumn || tile->axes == 0))
-    known.rows = rows;
+    known.rows = more.rows;
   return !(known == before);
 }
 
@@ -54,19 +58,24 @@ bool Shapes::unify(const Value *left, const Value *right) {
   if (!isThin(left) || !isThin(right) || left->axes != right->axes)
     return std::max(meet(left, right), meet(right, left));
   const Thin a = thin[left], b = thin[right];
-  return std::max(set(left, b.isColumn, b.rows), set(right, a.isColumn, a.rows));
+  return std::max(set(left, b), set(right, a));
 }
 
 // An operand is needed in the shape of the result.
 bool Shapes::meet(const Value *result, const Value *operand) {
   if (!isThin(operand) || !result || !result->isTile())
     return false;
-  if (isThin(result) && result->axes == operand->axes)
-    return unify(result, operand);
+  if (isThin(result) && result->axes == operand->axes) {
+    // A column vector goes to all rows of a result that has rows.
+    Thin needed = thin[result];
+    needed.hasRows = false;
+    return std::max(set(result, thin[operand]), set(operand, needed));
+  }
   const Shape shape = of(result);
   if (operand->axes == 0)
-    return set(operand, false, shape.rows);
-  return shape.columns && (operand->axes & shape.columns->bit()) && set(operand, true, shape.rows);
+    return set(operand, {.rows = shape.rows});
+  return shape.columns && (operand->axes & shape.columns->bit()) &&
+         set(operand, {.isColumn = true, .rows = shape.rows});
 }
 
 bool Shapes::propagate() {
@@ -76,22 +85,25 @@ bool Shapes::propagate() {
   for (const Value *value : values) {
     switch (value->op) {
     case Op::kLoad:
-      // Columns in memory are columns of the tile.
-      if (value->isTile() && value->access->columnAxis && !value->access->rowAxis)
-        changed |= set(value, true, nullptr);
+      // Columns in memory are columns of the tile. What is gathered has a place for each value.
+      if (isThin(value))
+        changed |= set(value, value->access->columnAxis ? Thin{.isColumn = true, .hasRows = true}
+                                                        : Thin{.isVector = true});
       break;
     case Op::kStore:
       if (value->operands.size() == 1 && value->access->columnAxis && !value->access->rowAxis &&
           isThin(value->operands[0]))
-        changed |= set(value->operands[0], true, nullptr);
+        changed |= set(value->operands[0], {.isColumn = true, .hasRows = true});
       break;
     case Op::kReduceMax:
     case Op::kReduceSum:
     case Op::kLast:
       if (isThin(value->operands[0])) {
-        changed |= set(value->operands[0], true, nullptr);
-        changed |= set(value, false, thin[value->operands[0]].rows);
-        changed |= set(value->operands[0], true, thin[value].rows);
+        changed |= set(value->operands[0], {.isColumn = true, .hasRows = true});
+        changed |= set(value, {.rows = thin[value->operands[0]].rows});
+        changed |= set(value->operands[0], {.rows = thin[value].rows});
+      } else if (of(value->operands[0]).rows == value->axis) {
+        changed |= set(value, {.isColumn = true, .isVector = true});
       }
       break;
     case Op::kDot:
@@ -134,7 +146,8 @@ Shape Shapes::of(const Value *tile) const {
     const bool isRows = !shape.rows && !known.isColumn && !shape.columns;
     (isRows ? shape.rows : shape.columns) = axis;
   }
-  if (known.isColumn || axes == 0)
+  shape.isColumnVector = known.isColumn && known.isVector && !known.hasRows;
+  if ((known.isColumn && !shape.isColumnVector) || axes == 0)
     shape.rows = known.rows;
   return shape;
 }
