@@ -99,11 +99,6 @@ void Lowering::rowRegion(Region &region, const Access &access, const SourceRange
 
 // A gather of numbers, as a tile.
 mlir::Value Lowering::loadedFormula(const Value *formula, const Shape &shape) {
-  if (formula->axes != (shape.isColumnVector ? shape.columns : shape.rows)->bit()) {
-    refuse(formula->range, "numbers that are loaded along " + program.axesText(formula->axes) +
-                               " are more than one for each row or each column of a tile, which no target can do yet");
-    return {};
-  }
   auto load = tile::LoadOp::create(builder, locationOf(formula), tileType(shape, formula->element),
                                    scalar(formula->access->tensor), IntegerAttr(), mlir::Value(), mlir::Value());
   rowRegion(load.getRows(), *formula->access, formula->range, false);
@@ -141,8 +136,9 @@ void Lowering::store(const Value *value) {
   const Value *stored = value->operands[0];
   Shape shape{access.rowAxis, nullptr, access.columnAxis};
   // One value a column is stored as it is: each column has a place.
-  if (!access.columnAxis && stored->isTile() && shapes.of(stored).isColumnVector)
-    shape = shapes.of(stored);
+  for (const Value *vector : {stored, static_cast<const Value *>(access.place)})
+    if (!access.columnAxis && vector && vector->isTile() && shapes.of(vector).isColumnVector)
+      shape = shapes.of(vector);
   mlir::Value tile = tileAt(stored, access.rowAxis || !stored->isTile() ? shape : shapes.of(stored));
   if (!tile)
     return;
@@ -150,7 +146,7 @@ void Lowering::store(const Value *value) {
   if (access.columnAxis && !access.chunk)
     columns = builder.getI64IntegerAttr(access.tensor->tensor->columns);
   mlir::Value places;
-  if (access.place && !(places = tileAt(access.place, shape.isColumnVector ? shape : Shape{.rows = access.rowAxis})))
+  if (access.place && !(places = tileAt(access.place, shape)))
     return;
   auto store = tile::StoreOp::create(builder, location(value->range), tile, scalar(access.tensor), columns,
                                      access.chunk ? scalar(access.chunk) : mlir::Value(),

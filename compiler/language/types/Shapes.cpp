@@ -94,6 +94,9 @@ bool Shapes::propagate() {
       if (value->operands.size() == 1 && value->access->columnAxis && !value->access->rowAxis &&
           isThin(value->operands[0]))
         changed |= set(value->operands[0], {.isColumn = true, .hasRows = true});
+      // Each value has its place.
+      if (value->access->place && isThin(value->operands[0]))
+        changed |= unify(value->operands[0], value->access->place);
       break;
     case Op::kReduceMax:
     case Op::kReduceSum:
