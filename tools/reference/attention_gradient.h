@@ -1,0 +1,27 @@
+// The gradients of the attention operators in fp64: plain loops over the queries and the keys that each of them may
+// attend. With dO = the gradient of the output O, P = the weights of the softmax, and delta = rowsum(dO * O):
+//   dV = P^T dO,  dS = P * (dO V^T - delta),  dQ = scale * dS K,  dK = scale * dS^T Q
+// Nothing flows through log-sum-exps and lists. Checked against differences of `attend`.
+// Ownership: views borrow. Thread-safety: pure functions.
+#pragma once
+
+#include "tools/reference/attention.h"
+
+namespace nsa::reference {
+
+// Of the keys of one sequence; for cmp of its compressed blocks.
+struct KeyGradient {
+  std::vector<double> k, v; // [keys, kv_heads, columns]
+};
+
+struct AttentionGradient {
+  std::vector<double> q;         // [rows, query_heads, qk_dim]
+  std::vector<double> delta;     // [rows, query_heads]
+  std::vector<KeyGradient> keys; // of each sequence
+};
+
+// `dOut` has the gradient of each element of `result.out`, which `attend` made of the same problem.
+AttentionGradient differentiate(const Attention &attention, const AttentionResult &result,
+                                const std::vector<double> &dOut);
+
+} // namespace nsa::reference
