@@ -39,8 +39,7 @@ public:
     const std::vector<double> q = readRow(a.q, sequence.batch, sequence.queryBegin + query, head, a.spec.qkDim);
     double &delta = gradient.delta[row];
     delta = dot(std::vector(out, out + a.spec.vDim), dRow);
-    const int64_t begin =
-        definitionOf(a.spec.op).keys == MetKeys::kBlocks ? sequence.blockBegin : sequence.keyBegin;
+    const int64_t begin = definitionOf(a.spec.op).keys == MetKeys::kBlocks ? sequence.blockBegin : sequence.keyBegin;
     for (const KeyRange &range : allowedKeys(a, sequence, query, kvHead))
       for (int64_t key = range.begin; key < range.end; ++key) {
         const std::vector<double> k = readRow(a.k, sequence.keyBatch, begin + key, kvHead, a.spec.qkDim);

@@ -59,7 +59,8 @@ void Lowering::reduce(const Value *value) {
   mlir::Value tile = tileAt(source, shape);
   if (!tile)
     return;
-  const Shape reduced = isAlongRows ? Shape{.columns = shape.columns, .isColumnVector = true} : Shape{.rows = shape.rows};
+  const Shape reduced =
+      isAlongRows ? Shape{.columns = shape.columns, .isColumnVector = true} : Shape{.rows = shape.rows};
   auto reduction =
       tile::ReduceOp::create(builder, locationOf(value), tileType(reduced, Element::kF32), kind, tile).getResult();
   values[value] = isAlongRows && !shapes.of(value).isColumnVector ? broadcast(reduction, shapes.of(value)) : reduction;

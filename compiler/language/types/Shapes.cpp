@@ -87,8 +87,8 @@ bool Shapes::propagate() {
     case Op::kLoad:
       // Columns in memory are columns of the tile. What is gathered has a place for each value.
       if (isThin(value))
-        changed |= set(value, value->access->columnAxis ? Thin{.isColumn = true, .hasRows = true}
-                                                        : Thin{.isVector = true});
+        changed |=
+            set(value, value->access->columnAxis ? Thin{.isColumn = true, .hasRows = true} : Thin{.isVector = true});
       break;
     case Op::kStore:
       if (value->operands.size() == 1 && value->access->columnAxis && !value->access->rowAxis &&

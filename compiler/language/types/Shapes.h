@@ -1,9 +1,8 @@
 // The shape in which each tile of a program is made. A tile of the dialect has rows and columns, or one value a row, or
 // one value a column. Of two axes the one that is declared first is that of the rows. A tile of one axis has it as its
 // rows, unless it meets tiles in which the axis is that of the columns. Then the tile has one value a column if its
-// values are gathered or are sums along rows. If its values are columns of memory, the tile has rows that are all equal.
-// A tile of no axis has one value a row.
-// Thread-safety: immutable once it is made.
+// values are gathered or are sums along rows. If its values are columns of memory, the tile has rows that are all
+// equal. A tile of no axis has one value a row. Thread-safety: immutable once it is made.
 #pragma once
 
 #include "compiler/language/types/Program.h"
@@ -30,9 +29,9 @@ public:
 private:
   // A tile of one or of no axis.
   struct Thin {
-    bool isColumn = false;       // its axis is that of the columns
-    bool isVector = false;       // one value a column would do
-    bool hasRows = false;        // it has rows all the same, as it is read from columns of memory or reduced along them
+    bool isColumn = false; // its axis is that of the columns
+    bool isVector = false; // one value a column would do
+    bool hasRows = false;  // it has rows all the same, as it is read from columns of memory or reduced along them
     const Axis *rows = nullptr;
     bool operator==(const Thin &) const = default;
   };

@@ -14,34 +14,6 @@
 
 namespace nsa::test {
 
-// What a launch gives a kernel, by the names that its program declares.
-class Arguments {
-public:
-  Arguments &view(const std::string &name, const void *data, std::vector<int64_t> strides) {
-    return set(name, Slots().view(data, std::move(strides)));
-  }
-  Arguments &pagedView(const std::string &name, const void *data, std::vector<int64_t> strides, const int32_t *table,
-                       int64_t tableStride) {
-    return set(name, Slots().pagedView(data, std::move(strides), table, tableStride));
-  }
-  Arguments &i32(const std::string &name, int32_t value) { return set(name, Slots().i32(value)); }
-  Arguments &f32(const std::string &name, float value) { return set(name, Slots().f32(value)); }
-
-  // Nullptr: nothing has this name.
-  const Slots *find(const std::string &name) const {
-    const auto found = given.find(name);
-    return found == given.end() ? nullptr : &found->second;
-  }
-
-private:
-  Arguments &set(const std::string &name, Slots slots) {
-    given.insert_or_assign(name, std::move(slots));
-    return *this;
-  }
-
-  std::map<std::string, Slots> given;
-};
-
 class TemplateKernel {
 public:
   using Pairs = std::map<std::string, std::string>;

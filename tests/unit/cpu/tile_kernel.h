@@ -3,13 +3,12 @@
 #pragma once
 
 #include "compiler/cpu/Cpu.h"
+#include "tests/harness/kernel_slots.h"
 #include "tests/unit/cpu/mapped_image.h"
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace nsa::test {
@@ -19,42 +18,6 @@ std::string fill(std::string text, const std::map<std::string, std::string> &val
 
 // The feature levels that this processor can run.
 std::vector<std::string> runnableFeatures();
-
-// The slot block of a launch, in the order of the program's arguments.
-class Slots {
-public:
-  Slots &view(const void *data, std::vector<int64_t> strides) {
-    words.push_back(reinterpret_cast<uint64_t>(data));
-    for (int64_t stride : strides)
-      words.push_back(uint64_t(stride));
-    words.push_back(0);
-    return *this;
-  }
-  Slots &pagedView(const void *data, std::vector<int64_t> strides, const int32_t *table, int64_t tableStride) {
-    view(data, std::move(strides));
-    words.push_back(reinterpret_cast<uint64_t>(table));
-    words.push_back(uint64_t(tableStride));
-    return *this;
-  }
-  Slots &i32(int32_t value) {
-    words.push_back(uint32_t(value));
-    return *this;
-  }
-  Slots &f32(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof(bits));
-    words.push_back(bits);
-    return *this;
-  }
-  Slots &append(const Slots &more) {
-    words.insert(words.end(), more.words.begin(), more.words.end());
-    return *this;
-  }
-  const uint64_t *data() const { return words.data(); }
-
-private:
-  std::vector<uint64_t> words;
-};
 
 class TileKernel {
 public:

@@ -38,11 +38,8 @@ void draw(Operator op, std::mt19937_64 &random, Drawn &drawn) {
   drawn.q = drawTensor(random, spec.dtype, lengths.batches, lengths.queryTimes, spec.queryHeads, spec.qkDim);
   drawn.k = drawTensor(random, spec.dtype, lengths.batches, keyTimes, spec.kvHeads, spec.qkDim);
   drawn.v = drawTensor(random, spec.dtype, lengths.batches, keyTimes, spec.kvHeads, spec.vDim);
-  drawn.attention = {.spec = spec,
-                     .q = drawn.q.view(),
-                     .k = drawn.k.view(),
-                     .v = drawn.v.view(),
-                     .sequences = lengths.sequences};
+  drawn.attention = {
+      .spec = spec, .q = drawn.q.view(), .k = drawn.k.view(), .v = drawn.v.view(), .sequences = lengths.sequences};
   if (op == Operator::kSel) {
     drawn.attention.blockLists = BlockLists::make(rowEnd(lengths.sequences), spec.kvHeads, spec.selCount);
     for (int64_t row = 0; row < rowEnd(lengths.sequences); ++row)
@@ -77,8 +74,7 @@ TEST(AttentionGradient, IsTheSlopeOfTheForwardPass) {
       draw(op, random, drawn);
       const Spec &spec = drawn.spec;
       SCOPED_TRACE(std::string(operatorName(op)) + " " + specText(spec));
-      const AttentionGradient gradient =
-          differentiate(drawn.attention, attend(drawn.attention, 1), drawn.dOut);
+      const AttentionGradient gradient = differentiate(drawn.attention, attend(drawn.attention, 1), drawn.dOut);
       for (size_t s = 0; s < drawn.attention.sequences.size(); ++s) {
         const Sequence &sequence = drawn.attention.sequences[s];
         if (sequence.queries == 0)
