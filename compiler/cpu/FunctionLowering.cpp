@@ -112,9 +112,7 @@ LogicalResult FunctionLowering::lower(Operation &op) {
         return success();
       })
       .Case([&](tile::LoadScalarOp load) {
-        const TensorView &view = views.at(load.getView());
-        Value pointer = rowPointer(view, load.getCoordinates(), b.integer(b.getI1Type(), 1));
-        mapping.map(load.getResult(), loadElement(b, pointer, view.element));
+        lowerLoadScalar(load);
         return success();
       })
       .Default([&](Operation *other) { return lowerScalar(*other); });

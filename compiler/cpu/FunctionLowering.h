@@ -57,6 +57,7 @@ private:
   void storeLanes(mlir::Value value, mlir::Value pointer, mlir::Type element);
 
   // Views, loads, stores and reports (TensorAccess.cpp).
+  void lowerLoadScalar(tile::LoadScalarOp load);
   mlir::LogicalResult lowerLoad(tile::LoadOp load);
   mlir::LogicalResult lowerStore(tile::StoreOp store);
   void lowerConversion(tile::ConvertLayoutOp convert);

@@ -87,6 +87,23 @@ RowAddress FunctionLowering::rowAddress(const TensorView &view, Region &region, 
   return {pointer, exists};
 }
 
+void FunctionLowering::lowerLoadScalar(tile::LoadScalarOp load) {
+  const TensorView &view = views.at(load.getView());
+  Value exists = load.getExists() ? mapping.lookup(load.getExists()) : b.integer(b.getI1Type(), 1);
+  auto element = [&] { return loadElement(b, rowPointer(view, load.getCoordinates(), exists), view.element); };
+  if (!load.getExists()) {
+    mapping.map(load.getResult(), element());
+    return;
+  }
+  auto branch = scf::IfOp::create(
+      b, exists, [&](OpBuilder &, Location) { scf::YieldOp::create(b, element()); },
+      [&](OpBuilder &, Location) {
+        Type type = load.getType().isInteger() ? load.getType() : Type(b.getF32Type());
+        scf::YieldOp::create(b, type.isInteger() ? b.integer(type, 0) : b.real(type, 0.0));
+      });
+  mapping.map(load.getResult(), branch.getResult(0));
+}
+
 LogicalResult FunctionLowering::lowerLoad(tile::LoadOp load) {
   const TensorView &view = views.at(load.getView());
   const tile::TileColumns columns = load.getTileColumns();

@@ -163,9 +163,18 @@ LogicalResult KernelEmitter::emitScalar(Operation *op) {
     if (failed(operands))
       return failure();
     CudaCall call{"load_scalar", {}};
-    for (CudaExpression &operand : *operands)
+    for (CudaExpression &operand : MutableArrayRef(*operands).drop_back(load.getExists() ? 1 : 0))
       call.arguments.push_back(std::move(operand.text));
-    define(load, ("const " + cudaType(load.getType())).str(), call);
+    StringRef type = cudaType(load.getType());
+    if (load.getExists()) {
+      std::string name = names.declare(load, "value");
+      values[load] = {name};
+      CudaExpression zero{load.getType().isInteger() ? "0" : (type + "{}").str()};
+      writer.wrapped(("const " + type + " " + name + " = ").str() +
+                     cudaSelect(operands->back(), {call.text()}, zero).text + ";");
+      return success();
+    }
+    define(load, ("const " + type).str(), call);
     return success();
   }
   if (auto program = dyn_cast<ProgramIdOp>(op)) {

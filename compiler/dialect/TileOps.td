@@ -43,18 +43,22 @@ def Tile_PresentOp : Tile_Op<"present", [Pure]> {
   let assemblyFormat = "$view attr-dict `:` qualified(type($view))";
 }
 
-def Tile_LoadScalarOp : Tile_Op<"load_scalar", [MemoryEffects<[MemRead]>]> {
+def Tile_LoadScalarOp : Tile_Op<"load_scalar", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
   let summary = "one element of a view";
   let description = [{
-    The first element of the row at these coordinates, one for each dimension of the view. The address must be valid.
+    The first element of the row at these coordinates, one for each dimension of the view. The address must be valid. With
+    `if`, the element is zero where the condition is false, and memory is not touched there.
 
     ```mlir
     %begin = tile.load_scalar %cu_seqlens_q[%batch] : !tile.view<i32, 1>
+    %query = tile.load_scalar %listing[%pair] if %exists : !tile.view<i32, 1>
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<I32>:$coordinates);
+  let arguments = (ins Tile_ViewType:$view, Variadic<I32>:$coordinates, Optional<I1>:$exists);
   let results = (outs Tile_Scalar:$result);
-  let assemblyFormat = "$view `[` $coordinates `]` attr-dict `:` custom<ViewAndElement>(type($view), type($result))";
+  let assemblyFormat = [{
+    $view `[` $coordinates `]` (`if` $exists^)? attr-dict `:` custom<ViewAndElement>(type($view), type($result))
+  }];
   let hasVerifier = 1;
 }
 

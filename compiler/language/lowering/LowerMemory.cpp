@@ -28,7 +28,8 @@ mlir::Value Lowering::rowValue(const Value *value, Row &row) {
     for (const Value *coordinate : value->access->coordinates)
       operands.push_back(rowValue(coordinate, row));
     made = tile::LoadScalarOp::create(builder, locationOf(value), elementType(value->element),
-                                      scalar(value->access->tensor), operands);
+                                      scalar(value->access->tensor), operands,
+                                      existence(*value->access, row, value->range));
   } else {
     for (const Value *operand : value->operands)
       operands.push_back(rowValue(operand, row));
@@ -112,7 +113,7 @@ void Lowering::load(const Value *value) {
     for (const Value *coordinate : access.coordinates)
       coordinates.push_back(scalar(coordinate));
     values[value] = tile::LoadScalarOp::create(builder, locationOf(value), elementType(value->element),
-                                               scalar(access.tensor), coordinates);
+                                               scalar(access.tensor), coordinates, /*exists=*/mlir::Value());
     return;
   }
   const Shape shape = shapes.of(value);

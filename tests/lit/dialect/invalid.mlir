@@ -53,7 +53,7 @@ func.func @load_scalar_rank(%view: !tile.view<i32, 2>, %i: i32) {
 
 func.func @load_scalar_type(%view: !tile.view<i32, 1>, %i: i32) {
   // expected-error@+1 {{gives 'f32' from a view of 'i32'}}
-  %x = "tile.load_scalar"(%view, %i) : (!tile.view<i32, 1>, i32) -> f32
+  %x = "tile.load_scalar"(%view, %i) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!tile.view<i32, 1>, i32) -> f32
   return
 }
 

@@ -17,6 +17,8 @@ func.func @scalars(%lse: !tile.view<f32, 3>, %seqlens: !tile.view<i32, 1>, %stat
   %begin = tile.load_scalar %seqlens[%x] : !tile.view<i32, 1>
   // CHECK: tile.load_scalar %[[LSE]][%[[X]], %[[X]], %[[Y]]] : !tile.view<f32, 3>
   %value = tile.load_scalar %lse[%x, %x, %y] : !tile.view<f32, 3>
+  // CHECK: tile.load_scalar %[[SEQLENS]][%[[Y]]] if %[[PRESENT]] : !tile.view<i32, 1>
+  %end = tile.load_scalar %seqlens[%y] if %present : !tile.view<i32, 1>
   // CHECK: tile.report %[[PRESENT]], %[[X]], %[[Y]] to %[[STATUS]] : !tile.view<i32, 1>
   tile.report %present, %x, %y to %status : !tile.view<i32, 1>
   return
