@@ -87,6 +87,47 @@ TEST_P(CpuColumnOperations, MapsOfVectorsAndMatrices) {
   }
 }
 
+// A list ends before the tile does. An element that does not exist is 0, and its place is not read.
+TEST_P(CpuColumnOperations, ListsEndWhereTheirRowsDo) {
+  for (const char *type : {"i32", "f32", "bf16"}) {
+    SCOPED_TRACE(type);
+    const bool isInteger = type == std::string("i32");
+    const TileKernel kernel(fill(R"(
+      func.func @f(%list: !tile.view<i32, 1>, %weights: !tile.view<${T}, 1>, %x: !tile.view<f32, 1>, %y: !tile.view<f32, 1>, %past: i32) {
+        %t = tile.load %x rows(%n) {
+          %exists = arith.cmpi slt, %n, %past : i32
+          %place = tile.load_scalar %list[%n] if %exists : !tile.view<i32, 1>
+          tile.at [%place] if %exists
+        } : !tile.view<f32, 1> -> tensor<24xf32, #tile.column>
+        tile.store %t, %y rows(%n) {
+          %exists = arith.cmpi slt, %n, %past : i32
+          %weight = tile.load_scalar %weights[%n] if %exists : !tile.view<${T}, 1>
+          %zero = arith.constant ${ZERO} : ${T}
+          %is_zero = ${COMPARE} %weight, %zero : ${T}
+          tile.at [%n] if %is_zero
+        } : tensor<24xf32, #tile.column>, !tile.view<f32, 1>
+        return
+      })",
+                                 {{"T", type},
+                                  {"ZERO", isInteger ? "0" : "0.0"},
+                                  {"COMPARE", isInteger ? "arith.cmpi eq," : "arith.cmpf oeq,"}}),
+                            GetParam());
+    constexpr int32_t kListed = 5, kColumns = 24;
+    GuardedBuffer list(kListed * 4), weights(kListed * (type == std::string("bf16") ? 2 : 4)), x(kListed * 4),
+        y(kColumns * 4);
+    std::memset(weights.as<void>(), 0, weights.size());
+    draw(x);
+    for (int32_t i = 0; i < kListed; ++i)
+      list.as<int32_t>()[i] = kListed - 1 - i;
+    Slots slots;
+    slots.view(list.as<void>(), {1}).view(weights.as<void>(), {1}).view(x.as<void>(), {1}).view(y.as<void>(), {1});
+    slots.i32(kListed);
+    kernel.run(slots);
+    for (int32_t i = 0; i < kColumns; ++i)
+      ASSERT_EQ(y.as<float>()[i], i < kListed ? x.as<float>()[kListed - 1 - i] : 0) << "column " << i;
+  }
+}
+
 // The lanes behind the last row hold what a map computes there, and no result.
 TEST_P(CpuColumnOperations, ReductionsAlongRows) {
   for (const Shape &shape : kShapes) {
