@@ -46,6 +46,19 @@ struct Problem {
     return tensor;
   }
 
+  // Makes all scores of the first query of each sequence so small that what stands in the place of a key that does not
+  // exist, whose score is 0, has an infinite weight.
+  void lowerScores() {
+    const auto fillFirstColumn = [](OwnedTensor &tensor, int64_t step, double value) {
+      for (int64_t time = 0; time < tensor.batches * tensor.times; time += step)
+        for (int64_t head = 0; head < tensor.heads; ++head)
+          reference::storeElement(tensor.dtype, tensor.bytes.data(), (time * tensor.heads + head) * tensor.columns,
+                                  value);
+    };
+    fillFirstColumn(k, 1, 4);
+    fillFirstColumn(q, lengths.queries, -28 * std::sqrt(double(attention.spec.qkDim)));
+  }
+
   // The last key of each sequence and its value.
   void poisonLastKey() {
     for (OwnedTensor *tensor : {&k, &v})
@@ -246,13 +259,16 @@ struct KeysCase {
 TEST_F(GradientTest, KeysOfSelectedAttention) {
   std::mt19937_64 random(freshSeed());
   for (const KeysCase &c :
-       {KeysCase{DType::kBf16, 2, 64, 64, 64}, {DType::kF16, 3, 40, 24, 16}, {DType::kF32, 1, 24, 16, 12}}) {
+       {KeysCase{DType::kBf16, 2, 64, 64, 64}, {DType::kF16, 3, 40, 24, 12}, {DType::kF32, 1, 24, 16, 16}}) {
     SCOPED_TRACE(std::string(dtypeName(c.dtype)) + " blocks of " + std::to_string(c.selBlock));
     Spec spec = specOf(Operator::kSel, c.dtype, c.group, c.qkDim, c.vDim);
     spec.selBlock = c.selBlock;
     spec.selCount = 5;
     Problem problem(spec, {290, 333}, random);
     problem.attention.blockLists = drawLists(problem, random);
+    // Scores of a hundred have errors that the tolerance of fp32 leaves no room for.
+    if (c.dtype != DType::kF32)
+      problem.lowerScores();
     problem.poisonLastKey();
     const InverseLists inverse(problem);
 
