@@ -1,8 +1,9 @@
 // The shape in which each tile of a program is made. A tile of the dialect has rows and columns, or one value a row, or
 // one value a column. Of two axes the one that is declared first is that of the rows. A tile of one axis has it as its
-// rows, unless it meets tiles in which the axis is that of the columns. Then the tile has one value a column if its
-// values are gathered or are sums along rows. If its values are columns of memory, the tile has rows that are all
-// equal. A tile of no axis has one value a row. Thread-safety: immutable once it is made.
+// rows, unless it meets tiles in which the axis is that of the columns. Then the tile has one value a column if it is
+// gathered or reduced along rows. If it is of columns of memory, it has rows that are all equal. A tile of no axis has
+// one value a row.
+// Thread-safety: immutable once it is made.
 #pragma once
 
 #include "compiler/language/types/Program.h"

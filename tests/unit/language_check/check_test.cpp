@@ -190,6 +190,24 @@ let row_at = iota(row) below rows
   }
 }
 
+TEST_F(LanguageCheck, NoTargetTakesTheLastRow) {
+  const CheckReport report = check(R"(kernel last_row
+
+grid    1
+threads 32
+axis    row = 16, column = 64
+tensor  x[time; column], y[place]
+scalar  rows: i32
+
+store y[iota(column) below 64] = last(load x[iota(row) below rows] as f32) over row
+)");
+  EXPECT_FALSE(report.isGood);
+  EXPECT_EQ(report.messages, "x.tile:9:34: error: 'row' is the axis of the rows of [row, column]: no target takes the "
+                             "last row yet\n"
+                             "store y[iota(column) below 64] = last(load x[iota(row) below rows] as f32) over row\n"
+                             "                                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n");
+}
+
 TEST_F(LanguageCheck, ALibraryStandsBesideItsKernel) {
   scratch.write("library/twice.tile", "library twice\nimport half\nfn twice(x) { return x / half_of_one() }\n");
   scratch.write("library/half.tile", "library half\nfn half_of_one() { return 0.5 }\n");
