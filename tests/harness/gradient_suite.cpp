@@ -200,7 +200,7 @@ struct InverseLists {
     int32_t query, slot;
   };
 
-  InverseLists(const Problem &problem) {
+  explicit InverseLists(const Problem &problem) {
     const Spec &spec = problem.attention.spec;
     for (int64_t s = 0; s < kBatch; ++s)
       for (int64_t kvHead = 0; kvHead < kKvHeads; ++kvHead)
@@ -353,8 +353,8 @@ TEST_F(GradientTest, KeysOfSelectedAttention) {
       sums.assign(all.size(), 0);
       for (const InverseLists::Item &item : inverse.items)
         for (int64_t place = 0; place < c.selBlock; ++place) {
-          const int64_t key = item.block * c.selBlock + place;
-          const float *row = &read[size_t((item.part * c.selBlock + place) * columns)];
+          const int64_t key = int64_t{item.block} * c.selBlock + place;
+          const float *row = &read[size_t((int64_t{item.part} * c.selBlock + place) * columns)];
           if (key >= problem.lengths.keys) {
             ASSERT_TRUE(std::isnan(row[0])) << "a key that does not exist was written";
             continue;

@@ -15,15 +15,15 @@ namespace nsa::test {
 class Slots {
 public:
   // `flags` are of ManifestParam (runtime/base/manifest.h).
-  Slots &view(const void *data, std::vector<int64_t> strides, uint64_t flags = 0) {
+  Slots &view(const void *data, const std::vector<int64_t> &strides, uint64_t flags = 0) {
     words.push_back(reinterpret_cast<uint64_t>(data));
     for (int64_t stride : strides)
       words.push_back(uint64_t(stride));
     words.push_back(flags);
     return *this;
   }
-  Slots &pagedView(const void *data, std::vector<int64_t> strides, const int32_t *table, int64_t tableStride) {
-    view(data, std::move(strides));
+  Slots &pagedView(const void *data, const std::vector<int64_t> &strides, const int32_t *table, int64_t tableStride) {
+    view(data, strides);
     words.push_back(reinterpret_cast<uint64_t>(table));
     words.push_back(uint64_t(tableStride));
     return *this;
@@ -51,12 +51,12 @@ private:
 // What a launch gives a kernel, by the names that its program declares.
 class Arguments {
 public:
-  Arguments &view(const std::string &name, const void *data, std::vector<int64_t> strides, uint64_t flags = 0) {
-    return set(name, Slots().view(data, std::move(strides), flags));
+  Arguments &view(const std::string &name, const void *data, const std::vector<int64_t> &strides, uint64_t flags = 0) {
+    return set(name, Slots().view(data, strides, flags));
   }
-  Arguments &pagedView(const std::string &name, const void *data, std::vector<int64_t> strides, const int32_t *table,
-                       int64_t tableStride) {
-    return set(name, Slots().pagedView(data, std::move(strides), table, tableStride));
+  Arguments &pagedView(const std::string &name, const void *data, const std::vector<int64_t> &strides,
+                       const int32_t *table, int64_t tableStride) {
+    return set(name, Slots().pagedView(data, strides, table, tableStride));
   }
   Arguments &i32(const std::string &name, int32_t value) { return set(name, Slots().i32(value)); }
   Arguments &f32(const std::string &name, float value) { return set(name, Slots().f32(value)); }

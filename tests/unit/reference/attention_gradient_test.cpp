@@ -84,7 +84,7 @@ TEST(AttentionGradient, IsTheSlopeOfTheForwardPass) {
         const int64_t row = (sequence.firstRow + query) * spec.queryHeads + head;
         EXPECT_NEAR(slope(drawn, drawn.q, sequence.batch, sequence.queryBegin + query, head, 0),
                     gradient.q[row * spec.qkDim], 1e-3);
-        const int64_t keys = static_cast<int64_t>(gradient.keys[s].v.size()) / (spec.kvHeads * spec.vDim);
+        const int64_t keys = static_cast<int64_t>(gradient.keys[s].v.size()) / (int64_t{spec.kvHeads} * spec.vDim);
         if (keys == 0)
           continue;
         const int64_t begin = op == Operator::kCmp ? sequence.blockBegin : sequence.keyBegin;
