@@ -14,7 +14,6 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
@@ -139,10 +138,8 @@ private:
   }
 
   Status compileForGpu(ModuleOp module, TileResult &result) {
-    NSA_RETURN_IF_ERROR(runPasses(module, [&](OpPassManager &manager) {
-      manager.addPass(createCSEPass());
-      tile::buildGpuPipeline(manager, compile.target.sharedBytesPerBlock);
-    }));
+    NSA_RETURN_IF_ERROR(runPasses(
+        module, [&](OpPassManager &manager) { tile::buildGpuPipeline(manager, compile.target.sharedBytesPerBlock); }));
     timings.lap("passes");
     if (compile.stage == NSA_COMPILER_STAGE_SCHEDULED) {
       result.text = printModule(module);

@@ -7,6 +7,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
@@ -25,6 +26,8 @@ static void addCommonPasses(OpPassManager &manager, LayoutTarget target) {
 }
 
 void buildGpuPipeline(OpPassManager &manager, int64_t sharedLimit) {
+  // NVRTC does not see that two comparisons or two loads are one, and each load gets memory of its own.
+  manager.addPass(createCSEPass());
   OpPassManager &functions = manager.nest<func::FuncOp>();
   addCommonPasses(functions, LayoutTarget::kGpu);
   functions.addPass(createInsertCopies());

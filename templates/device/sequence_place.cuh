@@ -40,7 +40,8 @@ NSA_DEVICE void offset_keys(const Arguments &args, int32 batch, SequencePlace &p
     const int32 offset = args.k_offset.present() ? load_scalar(args.k_offset, batch) : 0;
     const bool bad = offset < -Facts::kKOffsetLimit || offset > Facts::kKOffsetLimit || offset % Facts::kKeyStride != 0;
     report(bad, Facts::kBadKOffset, batch, args.status);
-    place.earlier -= offset;
+    // The difference with a malformed offset may overflow, and with it the number of the last visible key.
+    place.earlier = bad ? 0 : place.earlier - offset;
     place.queries = bad ? -1 : place.queries;
     place.k_length = bad ? 0 : place.k_length;
   }

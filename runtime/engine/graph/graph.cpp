@@ -446,18 +446,14 @@ constexpr GraphBuffer kShareBuffers[] = {
 };
 constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers, Operator::kDecode, /*isOfFew=*/true};
 
-// A plan has the first graph that fits its operator. The last one fits every operator.
-constexpr const Graph *kGraphs[] = {&kSelect, &kNsa, &kDecodeOfFew, &kDecode, &kSingle};
-static_assert(!(*std::rbegin(kGraphs))->op && !(*std::rbegin(kGraphs))->isOfFew);
-
-// The graph of each operator, without and with programs that share keys.
+// An operator has the first graph that fits it.
+constexpr const Graph *kGraphs[] = {&kSelect, &kNsa, &kDecode, &kDecodeOfFew, &kSingle};
+// The graph of each operator. In decode with few queries, programs share keys: kDecodeOfFew.
 constexpr auto kGraphOf = [] {
-  std::array<std::array<const Graph *, 2>, kOperators> result{};
-  for (size_t op = 0; op < result.size(); ++op)
-    for (const bool shares : {false, true})
-      result[op][shares] = *std::ranges::find_if(kGraphs, [&](const Graph *graph) {
-        return (!graph->op || *graph->op == static_cast<Operator>(op)) && (!graph->isOfFew || shares);
-      });
+  std::array<const Graph *, kOperators> result{};
+  for (size_t op = 0; op < kOperators; ++op)
+    result[op] = *std::ranges::find_if(
+        kGraphs, [&](const Graph *graph) { return !graph->op || *graph->op == static_cast<Operator>(op); });
   return result;
 }();
 
@@ -490,14 +486,14 @@ std::optional<TensorRole> roleOf(const Binding &binding) {
   if (binding.tensor != kNoTensor)
     return tensorRule(binding.tensor).role;
   for (const Graph *graph : kGraphs)
-    if (const auto found = std::ranges::find(graph->buffers, binding.buffer, &GraphBuffer::buffer);
-        found != graph->buffers.end())
-      return found->role;
+    for (const GraphBuffer &buffer : graph->buffers)
+      if (buffer.buffer == binding.buffer)
+        return buffer.role;
   return std::nullopt;
 }
 
 const Graph &graphOf(const Spec &spec, const Maxima &maxima) {
-  return *kGraphOf[static_cast<size_t>(spec.op)][sharesKeys(spec, maxima)];
+  return sharesKeys(spec, maxima) ? kDecodeOfFew : *kGraphOf[static_cast<size_t>(spec.op)];
 }
 
 } // namespace nsa

@@ -29,10 +29,9 @@ public:
   // another thread may have made it just before this call. The result of `make` must outlive all callers.
   Made once(const PlanKey &key, const Maxima &maxima, const std::function<Made()> &make) {
     for (;;) {
+      auto own = std::make_shared<Miss>(Miss{.maxima = maxima}); // before the entry, which must not stay null
       std::unique_lock lock(mutex);
-      const auto [entry, isFirst] = running.try_emplace(key);
-      if (isFirst)
-        entry->second = std::make_shared<Miss>(Miss{.maxima = maxima});
+      const auto [entry, isFirst] = running.try_emplace(key, std::move(own));
       const std::shared_ptr<Miss> miss = entry->second;
       if (isFirst) {
         lock.unlock();
@@ -62,8 +61,8 @@ private:
   struct KeyHash {
     size_t operator()(const PlanKey &key) const { return key.hash(); }
   };
-  // What a std::shared_future would hold. A future costs a system call for each plan, because the call_once inside it
-  // wakes waiters whether there are any or not.
+  // This is what a std::shared_future holds. libstdc++ sets a future through call_once, which wakes waiters by a system
+  // call even if there are none.
   struct Miss {
     Maxima maxima; // of the thread that makes the plan
     std::optional<Made> made{};

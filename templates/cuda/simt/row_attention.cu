@@ -78,6 +78,33 @@ NSA_DEVICE float multiply(const Columns<Facts::kQkDim> &a, const Columns<Facts::
   return sum;
 }
 
+NSA_DEVICE void scale_columns(Columns<Facts::kVDim> &o, float factor) {
+#pragma unroll
+  for (int32 pair = 0; pair < o.kPairs; ++pair) {
+    o.values[pair][0] *= factor;
+    o.values[pair][1] *= factor;
+  }
+}
+
+// o += factor * v.
+NSA_DEVICE void add_columns(Columns<Facts::kVDim> &o, float factor, const Columns<Facts::kVDim> &v) {
+#pragma unroll
+  for (int32 pair = 0; pair < o.kPairs; ++pair) {
+    o.values[pair][0] = fmaf(factor, v.values[pair][0], o.values[pair][0]);
+    o.values[pair][1] = fmaf(factor, v.values[pair][1], o.values[pair][1]);
+  }
+}
+
+// While all scores so far are -inf, weights are taken against 0 instead of the maximum, and are 0.
+NSA_DEVICE float finite_maximum(float m) { return m == -infinity() ? 0.0f : m; }
+
+// The factor by which sums against the maximum `m` become sums against the maximum `m_next`. It is computed from the
+// difference of the maxima. If the maximum does not change, the factor is exactly 1, and earlier weights keep all their
+// bits however many keys follow.
+NSA_DEVICE float decay_between(float m, float m_next, float scale_log2) {
+  return exp2_approx((m - finite_maximum(m_next)) * scale_log2);
+}
+
 // Computes one row, with the online softmax in base 2 over batches of keys (Milakov and Gimelshein, arXiv 1805.02867).
 template <bool kTogether>
 NSA_DEVICE void attend(const Arguments &args, const SequencePlace &sequence, int32 kv_head, int32 row) {
@@ -89,60 +116,64 @@ NSA_DEVICE void attend(const Arguments &args, const SequencePlace &sequence, int
   const int32 first_key = Facts::kWindowed ? first_windowed_key<Facts>(position, args.window) : 0;
 
   const auto q = load_columns<Facts::kQkDim, kTogether>(args.q.data + args.q.at(sequence.q_entry, time, head).offset, true);
-  Columns<Facts::kVDim> o = {};
+  // Sums of one segment of keys, and of all segments before it against the maximum `m_total`. A single sum over 65536
+  // keys would lose the bits of small weights: its error reaches the limit of fp32 (docs/specification.md 11).
+  constexpr int32 kSegment = 256;
+  static_assert(kSegment % Facts::kKeysInFlight == 0);
+  Columns<Facts::kVDim> o_total = {};
+  float l_total = 0;
   float m = -infinity();
-  float l = 0;
-  for (int32 key = first_key; key < past_key; key += Facts::kKeysInFlight) {
-    Columns<Facts::kQkDim> k[Facts::kKeysInFlight];
-    Columns<Facts::kVDim> v[Facts::kKeysInFlight];
+#pragma unroll 1
+  for (int32 segment = first_key; segment < past_key; segment += kSegment) {
+    Columns<Facts::kVDim> o = {};
+    float l = 0;
+    const float m_total = m;
+    const int32 past_segment = min(segment + kSegment, past_key);
+    for (int32 key = segment; key < past_segment; key += Facts::kKeysInFlight) {
+      Columns<Facts::kQkDim> k[Facts::kKeysInFlight];
+      Columns<Facts::kVDim> v[Facts::kKeysInFlight];
 #pragma unroll
-    for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
-      const int32 key_time = sequence.k_begin + key + i;
-      const bool exists = key + i < past_key;
-      k[i] = load_columns<Facts::kQkDim, kTogether>(args.k.data + args.k.at(sequence.k_entry, key_time, kv_head).offset, exists);
-      v[i] = load_columns<Facts::kVDim, kTogether>(args.v.data + args.v.at(sequence.k_entry, key_time, kv_head).offset, exists);
-    }
-    float s[Facts::kKeysInFlight];
-    float m_next = m;
-#pragma unroll
-    for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
-      s[i] = multiply(q, k[i]);
-      if (key + i >= past_key)
-        s[i] = -infinity();
-      m_next = max_number(m_next, s[i]);
-    }
-    // While all scores so far are -inf, weights are taken against 0 instead of the maximum, and are 0.
-    const float m_finite = m_next == -infinity() ? 0.0f : m_next;
-    const float m_minus = -m_finite * args.scale_log2;
-    // The decay is computed from the difference of the maxima. If the maximum does not change, the decay is exactly 1,
-    // and earlier weights keep all their bits however many keys follow.
-    const float decay = exp2_approx((m - m_finite) * args.scale_log2);
-    l *= decay;
-#pragma unroll
-    for (int32 pair = 0; pair < o.kPairs; ++pair) {
-      o.values[pair][0] *= decay;
-      o.values[pair][1] *= decay;
-    }
-#pragma unroll
-    for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
-      const float p = exp2_approx(fmaf(s[i], args.scale_log2, m_minus));
-      l += p;
-#pragma unroll
-      for (int32 pair = 0; pair < o.kPairs; ++pair) {
-        o.values[pair][0] = fmaf(p, v[i].values[pair][0], o.values[pair][0]);
-        o.values[pair][1] = fmaf(p, v[i].values[pair][1], o.values[pair][1]);
+      for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
+        const int32 key_time = sequence.k_begin + key + i;
+        const bool exists = key + i < past_key;
+        k[i] = load_columns<Facts::kQkDim, kTogether>(args.k.data + args.k.at(sequence.k_entry, key_time, kv_head).offset, exists);
+        v[i] = load_columns<Facts::kVDim, kTogether>(args.v.data + args.v.at(sequence.k_entry, key_time, kv_head).offset, exists);
       }
+      float s[Facts::kKeysInFlight];
+      float m_next = m;
+#pragma unroll
+      for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
+        s[i] = multiply(q, k[i]);
+        if (key + i >= past_key)
+          s[i] = -infinity();
+        m_next = max_number(m_next, s[i]);
+      }
+      const float decay = decay_between(m, m_next, args.scale_log2);
+      const float m_minus = -finite_maximum(m_next) * args.scale_log2;
+      l *= decay;
+      scale_columns(o, decay);
+#pragma unroll
+      for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
+        const float p = exp2_approx(fmaf(s[i], args.scale_log2, m_minus));
+        l += p;
+        add_columns(o, p, v[i]);
+      }
+      m = m_next;
     }
-    m = m_next;
+    const float decay = decay_between(m_total, m, args.scale_log2);
+    l_total = fmaf(l_total, decay, l);
+    scale_columns(o_total, decay);
+    add_columns(o_total, 1, o);
   }
 
   // A row without weight has the result 0 and the log-sum-exp -inf.
-  store_columns<Facts::kVDim, kTogether>(args.out.data + args.out.at(sequence.q_entry, time, head).offset, o, l == 0 ? 0.0f : 1 / l);
+  store_columns<Facts::kVDim, kTogether>(args.out.data + args.out.at(sequence.q_entry, time, head).offset, o_total,
+                                          l_total == 0 ? 0.0f : 1 / l_total);
   if (threadIdx.x % kWarpSize != 0)
     return;
   if (args.lse.present()) {
     constexpr float kLn2 = 0.693147181f;
-    const float lse = l == 0 ? -infinity() : (m * args.scale_log2 + log2_approx(l)) * kLn2;
+    const float lse = l_total == 0 ? -infinity() : (m * args.scale_log2 + log2_approx(l_total)) * kLn2;
     args.lse.data[args.lse.at(sequence.q_entry, time, head).offset] = lse;
   }
   // The number of keys that the loop read. All heads of a group read the same keys, so the first head's row writes it.
