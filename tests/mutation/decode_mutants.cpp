@@ -232,7 +232,7 @@ constexpr Mutant kDecodeMutants[] = {
      .operators = "decode",
      .file = "tile/cache_sequences.tile",
      .before = "if right] = tokens",
-     .after = "if right] = queries",
+     .after = "if right] = fitting",
      .tests = "All/DecodeTypes.TokenByTokenIsTheForward/bf16_contiguous_dense"},
     {.name = "negative-length-of-a-cache-taken",
      .operators = "decode",
