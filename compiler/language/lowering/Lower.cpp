@@ -94,13 +94,8 @@ void Lowering::statement(const Value *value) {
   case Op::kReduceSum:
   case Op::kLast:
     return reduce(value);
-  case Op::kShift: {
-    const Shape shape = shapes.of(value);
-    values[value] = tile::ShiftOp::create(builder, locationOf(value), tileType(shape, Element::kF32),
-                                          tileAt(value->operands[0], shape),
-                                          tileAt(value->operands[1], {shape.rows, nullptr, nullptr}));
-    return;
-  }
+  case Op::kShift:
+    return shift(value);
   case Op::kDot:
     return dot(value);
   case Op::kMask:
@@ -113,14 +108,9 @@ void Lowering::statement(const Value *value) {
     return;
   }
   case Op::kInsert:
-    tile::TopInsertOp::create(builder, location(value->range),
-                              tileAt(value->operands[1], shapes.of(value->operands[1])), scalar(value->operands[2]),
-                              scalar(value->operands[0]));
-    return;
+    return insert(value);
   case Op::kNext:
-    values[value] = tile::TopNextOp::create(builder, locationOf(value), tileType(shapes.of(value), Element::kI32),
-                                            scalar(value->operands[0]), tileAt(value->operands[1], shapes.of(value)));
-    return;
+    return next(value);
   case Op::kFor:
     return loop(value);
   case Op::kIf:

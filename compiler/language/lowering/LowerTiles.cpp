@@ -66,6 +66,34 @@ void Lowering::reduce(const Value *value) {
   values[value] = isAlongRows && !shapes.of(value).isColumnVector ? broadcast(reduction, shapes.of(value)) : reduction;
 }
 
+void Lowering::shift(const Value *value) {
+  const Shape shape = shapes.of(value);
+  if (shape.columns != value->axis) {
+    refuse(value->range, "'" + std::string(value->axis->name) + "' is the axis of the rows of " +
+                             program.axesText(value->axes) + ": no target shifts along rows yet");
+    return;
+  }
+  mlir::Value tile = tileAt(value->operands[0], shape);
+  mlir::Value first = tileAt(value->operands[1], {shape.rows, nullptr, nullptr});
+  if (tile && first)
+    values[value] =
+        tile::ShiftOp::create(builder, locationOf(value), tileType(shape, Element::kF32), tile, first).getResult();
+}
+
+void Lowering::insert(const Value *value) {
+  mlir::Value numbers = tileAt(value->operands[1], shapes.of(value->operands[1]));
+  mlir::Value first = scalar(value->operands[2]);
+  if (numbers && first)
+    tile::TopInsertOp::create(builder, location(value->range), numbers, first, scalar(value->operands[0]));
+}
+
+void Lowering::next(const Value *value) {
+  const Shape shape = shapes.of(value);
+  if (mlir::Value after = tileAt(value->operands[1], shape))
+    values[value] = tile::TopNextOp::create(builder, locationOf(value), tileType(shape, Element::kI32),
+                                            scalar(value->operands[0]), after);
+}
+
 mlir::Value Lowering::product(const Value *value, mlir::Value left, mlir::Value right, mlir::Value initial,
                               mlir::Value from, Transposed transposed, bool annihilates, Location loc) {
   return tile::DotOp::create(builder, loc, tileType(shapes.of(value), Element::kF32), left, right, initial, from,

@@ -80,6 +80,9 @@ private:
   void fill(const Value *value);
   void dot(const Value *value);
   void reduce(const Value *value);
+  void shift(const Value *value);
+  void insert(const Value *value);
+  void next(const Value *value);
   // Which sides of a product are given with their rows and columns exchanged.
   struct Transposed {
     bool left, right;
