@@ -5,6 +5,7 @@
 #include "compiler/language/Diagnostics.h"
 #include "compiler/language/Expressions.h"
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -29,7 +30,11 @@ struct Constant {
 
   bool isNumber() const { return kind == Kind::kInteger || kind == Kind::kReal; }
   bool isTrue() const { return kind == Kind::kReal ? real != 0 : integer != 0; }
-  bool operator==(const Constant &) const = default;
+  // By the bits of a real number: 0.0 and -0.0 differ, because 1 / x tells them apart.
+  bool operator==(const Constant &other) const {
+    return kind == other.kind && integer == other.integer &&
+           std::bit_cast<uint64_t>(real) == std::bit_cast<uint64_t>(other.real) && word == other.word;
+  }
 };
 
 // "12", "0.5", "true", "window"
