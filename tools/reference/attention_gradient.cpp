@@ -7,17 +7,9 @@ namespace nsa::reference {
 namespace {
 
 std::vector<double> readRow(const TensorView &view, int64_t batch, int64_t time, int64_t head, int64_t columns) {
-  std::vector<double> row;
-  for (int64_t column = 0; column < columns; ++column)
-    row.push_back(view.at(batch, time, head, column));
+  std::vector<double> row(static_cast<size_t>(columns));
+  view.read(batch, time, head, row);
   return row;
-}
-
-double dot(const std::vector<double> &a, const double *b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i)
-    sum += a[i] * b[i];
-  return sum;
 }
 
 void addScaled(double *sum, double factor, const double *row, int64_t columns) {
@@ -38,14 +30,14 @@ public:
     const double *out = &result.out[row * a.spec.vDim], *dRow = &dOut[row * a.spec.vDim];
     const std::vector<double> q = readRow(a.q, sequence.batch, sequence.queryBegin + query, head, a.spec.qkDim);
     double &delta = gradient.delta[row];
-    delta = dot(std::vector(out, out + a.spec.vDim), dRow);
+    delta = dot(out, dRow, a.spec.vDim);
     const int64_t begin = definitionOf(a.spec.op).keys == MetKeys::kBlocks ? sequence.blockBegin : sequence.keyBegin;
     for (const KeyRange &range : allowedKeys(a, sequence, query, kvHead))
       for (int64_t key = range.begin; key < range.end; ++key) {
         const std::vector<double> k = readRow(a.k, sequence.keyBatch, begin + key, kvHead, a.spec.qkDim);
         const std::vector<double> v = readRow(a.v, sequence.keyBatch, begin + key, kvHead, a.spec.vDim);
-        const double weight = std::exp(scale * dot(q, k.data()) - result.lse[row]);
-        const double dScore = weight * (dot(v, dRow) - delta);
+        const double weight = std::exp(scale * dot(q.data(), k.data(), a.spec.qkDim) - result.lse[row]);
+        const double dScore = weight * (dot(v.data(), dRow, a.spec.vDim) - delta);
         const int64_t place = key * a.spec.kvHeads + kvHead;
         addScaled(&keys.v[place * a.spec.vDim], weight, dRow, a.spec.vDim);
         addScaled(&keys.k[place * a.spec.qkDim], scale * dScore, q.data(), a.spec.qkDim);
