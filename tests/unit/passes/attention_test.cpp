@@ -234,8 +234,8 @@ TEST_F(AttentionTest, NamesSurviveThePasses) {
       names.insert(name);
     }
   });
-  for (const char *name : {"q_tile", "k_tile", "v_tile", "s", "m", "l", "o", "m_next", "m_finite", "decay", "p", "past",
-                           "q_begin", "rows", "blocks", "first_key", "past_seen"})
+  for (const char *name : {"q_tile", "k_tile", "v_tile", "s", "m", "l", "o", "m_next", "m_finite", "decay", "p",
+                           "is_empty", "past", "q_begin", "rows", "blocks", "first_key", "past_seen"})
     EXPECT_TRUE(names.count(name)) << name;
 }
 
