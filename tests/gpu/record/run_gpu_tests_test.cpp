@@ -116,6 +116,8 @@ TEST_F(RunGpuTests, ASelectionThatNamesNoTestFails) {
     expectOutcome("--sanitizer racecheck --list", 1, text);
   };
   expectTold("*gaps_*", "*no_such_*", "racecheck: *no_such_* names no test");
+  // A test of a suite that does not run.
+  expectTold("*gaps_*", "*ThatTheTuner*", "racecheck: *ThatTheTuner* names no test");
   expectTold("HopperDecode'", "HopperDecoder'", "racecheck: HopperDecoder.*-*/fp16");
   expectTold("*/fp16:*Repeats*", "*", "racecheck: no test of nsa_hopper_attention_test is left");
 }
