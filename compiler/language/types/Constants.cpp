@@ -77,7 +77,15 @@ private:
     std::optional<int64_t> operand = integer(expr.operand);
     if (!operand)
       return std::nullopt;
-    return Constant::ofInteger(expr.op == UnaryOp::kNegate ? subtracted(0, *operand) : *operand == 0);
+    return expr.op == UnaryOp::kNegate ? negated(*operand, expr.range) : Constant::ofInteger(*operand == 0);
+  }
+
+  std::optional<Constant> negated(int64_t operand, const SourceRange &range) {
+    if (operand == std::numeric_limits<int64_t>::min()) {
+      diagnostics.error(range, "a constant has 64 bits, and this one needs more");
+      return std::nullopt;
+    }
+    return Constant::ofInteger(-operand);
   }
 
   std::optional<Constant> binary(const BinaryExpr &expr) {
@@ -118,8 +126,9 @@ private:
     const std::string_view callee = expr.callee.text;
     if (callee == "abs" && expr.arguments.size() == 1 && expr.over.empty()) {
       std::optional<int64_t> operand = integer(expr.arguments[0]);
-      return operand ? std::optional(Constant::ofInteger(*operand < 0 ? subtracted(0, *operand) : *operand))
-                     : std::nullopt;
+      if (!operand)
+        return std::nullopt;
+      return *operand < 0 ? negated(*operand, expr.range) : Constant::ofInteger(*operand);
     }
     const bool known = callee == "min" || callee == "max" || callee == "ceildiv" || callee == "roundup";
     if (!known || expr.arguments.size() != 2 || !expr.over.empty())

@@ -167,6 +167,10 @@ TEST(LanguageDeclarations, MistakesOfConstants) {
     const std::string all = mistakeOf("const a = " + value);
     return all.substr(0, all.find('\n'));
   };
+  EXPECT_EQ(message("abs(-9223372036854775807 - 1)"),
+            "x.tile:2:11: error: a constant has 64 bits, and this one needs more");
+  EXPECT_EQ(message("-(-9223372036854775807 - 1)"),
+            "x.tile:2:11: error: a constant has 64 bits, and this one needs more");
   EXPECT_EQ(message("1.5"), "x.tile:2:11: error: a constant is an integer");
   EXPECT_EQ(message("(1, 2)"), "x.tile:2:11: error: this is no constant");
   EXPECT_EQ(message("abs(1, 2)"), "x.tile:2:11: error: this is no constant");
