@@ -10,8 +10,8 @@
 
 namespace nsa::test {
 
-// Returns a verified module whose values bear the names of the text, as those of a lowered program do, or null with the
-// reason in `diagnostics`. `file` is the file name that errors show.
+// Returns a verified module whose values have the names of the text, as values of a lowered program have theirs. For a
+// wrong text it returns null, with the reason in `diagnostics`. `file` is the file name that errors show.
 mlir::OwningOpRef<mlir::ModuleOp> parseTileText(llvm::StringRef text, llvm::StringRef file, mlir::MLIRContext &context,
                                                 std::string &diagnostics);
 
