@@ -279,6 +279,12 @@ void Elaborator::declareGrid() {
                            : scalar(*part.value, Element::kI32, "the size of a part of the grid");
       if (!radix)
         return;
+      // No two programs differ in a part of one place.
+      if (isConstant(radix, 1)) {
+        Value *zero = builder.constant(Constant::ofInteger(0), Element::kI32, part.name.range);
+        bind(part.name, Typed::of(zero), false);
+        continue;
+      }
       // A size of the call may be 0, and then no program runs; but a division by it must not stop the others.
       if (!known && !isPositive(radix))
         radix = builder.elementwise(Op::kMax, Element::kI32,

@@ -79,6 +79,23 @@ std::optional<BinaryOp> foldedBy(Op op) {
   }
 }
 
+BinaryOp comparedBy(Op comparison) {
+  switch (comparison) {
+  case Op::kEqual:
+    return BinaryOp::kEqual;
+  case Op::kUnequal:
+    return BinaryOp::kUnequal;
+  case Op::kLess:
+    return BinaryOp::kLess;
+  case Op::kLessEqual:
+    return BinaryOp::kLessEqual;
+  case Op::kGreater:
+    return BinaryOp::kGreater;
+  default:
+    return BinaryOp::kGreaterEqual;
+  }
+}
+
 Op inverseOf(Op comparison) {
   switch (comparison) {
   case Op::kEqual:
@@ -200,6 +217,8 @@ Value *ValueBuilder::folded(Op op, Element element, std::span<Value *const> oper
       return left;
     if (op == Op::kMultiply && isConstant(left, 1))
       return right;
+  } else if (isComparison(op) && isConstant(operands[0]) && isConstant(operands[1])) {
+    return constant(*foldConstants(comparedBy(op), operands[0]->number, operands[1]->number), element, range);
   } else if (op == Op::kSelect && isConstant(operands[1]) && isSame(operands[1], operands[2])) {
     return operands[1];
   } else if (bothBool()) {
