@@ -214,8 +214,8 @@ Location Lowering::resultsLocation(ArrayRef<StringRef> names, const SourceRange 
 void Lowering::branch(const Value *value) {
   const Branch &branch = *value->branch;
   SmallVector<Type> types;
-  for (const Value *yielded : branch.thenYielded)
-    types.push_back(yielded->isTile() ? tileType(shapes.of(yielded), yielded->element) : elementType(yielded->element));
+  for (const Value *result : branch.results)
+    types.push_back(result->isTile() ? tileType(shapes.of(result), result->element) : elementType(result->element));
   const bool hasOtherwise = !types.empty() || !branch.otherwise->values.empty();
   auto made = scf::IfOp::create(builder, location(value->range), types, scalar(value->operands[0]), hasOtherwise);
   const auto side = [&](mlir::Block *block, const Body *values, std::span<Value *const> yielded) {
@@ -224,7 +224,7 @@ void Lowering::branch(const Value *value) {
       block->back().erase();
     builder.setInsertionPointToEnd(block);
     body(values);
-    yield(yielded, branch.thenYielded, value->range);
+    yield(yielded, branch.results, value->range);
   };
   side(made.thenBlock(), branch.then, branch.thenYielded);
   if (hasOtherwise)

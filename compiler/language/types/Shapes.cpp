@@ -20,16 +20,16 @@ void Shapes::collect(const Body *body) {
     values.push_back(value);
     if (const Loop *loop = value->loop; loop && value->op == Op::kFor) {
       for (size_t i = 0; i < loop->carried.size(); ++i) {
-        equal.emplace_back(loop->carried[i], loop->initial[i]);
-        equal.emplace_back(loop->carried[i], loop->yielded[i]);
+        handed.emplace_back(loop->carried[i], loop->initial[i]);
+        handed.emplace_back(loop->carried[i], loop->yielded[i]);
         equal.emplace_back(loop->carried[i], loop->results[i]);
       }
       collect(loop->body);
     }
     if (const Branch *branch = value->branch) {
       for (size_t i = 0; i < branch->thenYielded.size(); ++i) {
-        equal.emplace_back(branch->thenYielded[i], branch->otherwiseYielded[i]);
-        equal.emplace_back(branch->thenYielded[i], branch->results[i]);
+        handed.emplace_back(branch->results[i], branch->thenYielded[i]);
+        handed.emplace_back(branch->results[i], branch->otherwiseYielded[i]);
       }
       collect(branch->then);
       collect(branch->otherwise);
@@ -82,6 +82,8 @@ bool Shapes::propagate() {
   bool changed = false;
   for (const auto &[left, right] : equal)
     changed |= unify(left, right);
+  for (const auto &[variable, value] : handed)
+    changed |= meet(variable, value);
   for (const Value *value : values) {
     switch (value->op) {
     case Op::kLoad:

@@ -46,7 +46,8 @@ private:
 
   const Program &program;
   std::vector<const Value *> values;
-  std::vector<std::pair<const Value *, const Value *>> equal; // what loops and branches hand on
+  // What has one shape, and what is handed to a variable: a column vector goes to all rows of a variable that has rows.
+  std::vector<std::pair<const Value *, const Value *>> equal, handed;
   std::unordered_map<const Value *, Thin> thin;
 };
 
