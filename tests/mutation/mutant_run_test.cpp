@@ -152,7 +152,7 @@ protected:
 
 TEST_F(MutateProgram, ARunEndsWellWhereAllAreNoticed) {
   const std::string json = folder.file("report.json");
-  EXPECT_EQ(run({"--filter", "combine-maximum-of-logits", "-j", "2", "--json", json}), 0) << output;
+  EXPECT_EQ(run({"--filter", "gates-maximum-of-logits", "-j", "2", "--json", json}), 0) << output;
   EXPECT_NE(output.find("1 mutants on cpu: 1 killed; all as they must be"), std::string::npos) << output;
   std::ifstream file(json);
   const nlohmann::json report = nlohmann::json::parse(file, nullptr, false);
@@ -162,7 +162,7 @@ TEST_F(MutateProgram, ARunEndsWellWhereAllAreNoticed) {
   EXPECT_EQ(report["machine"]["device"].value("kind", ""), "cpu");
   for (const char *fact : {"source", "date", "processor", "version"})
     EXPECT_NE(report["machine"].value(fact, ""), "") << fact;
-  EXPECT_EQ(report["mutants"][0].value("name", ""), "combine-maximum-of-logits-not-subtracted");
+  EXPECT_EQ(report["mutants"][0].value("name", ""), "gates-maximum-of-logits-not-subtracted");
 }
 
 TEST_F(MutateProgram, WhatIsNotUnderstoodIsSaid) {

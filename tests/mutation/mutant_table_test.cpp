@@ -8,8 +8,10 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 namespace nsa::mutation {
 namespace {
@@ -23,6 +25,15 @@ TEST(MutantTable, EachTextStandsOnceInItsTemplate) {
     ASSERT_TRUE(count) << count.status().toString();
     EXPECT_EQ(*count, 1) << mutant.before;
     EXPECT_NE(mutant.before, mutant.after);
+  }
+}
+
+// One change is one mutant, which may name tests of several operators.
+TEST(MutantTable, EachChangeStandsOnce) {
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::string_view> changes;
+  for (const Mutant &mutant : allMutants()) {
+    const auto [known, isNew] = changes.try_emplace({mutant.file, mutant.before, mutant.after}, mutant.name);
+    EXPECT_TRUE(isNew) << mutant.name << " changes what " << known->second << " changes";
   }
 }
 
