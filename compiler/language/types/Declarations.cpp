@@ -1,5 +1,6 @@
 #include "compiler/language/types/Declarations.h"
 
+#include "compiler/language/Suggestion.h"
 #include "runtime/base/problem.h"
 
 #include <algorithm>
@@ -17,22 +18,44 @@ constexpr int64_t kMostExtent = int64_t{1} << 20;
 constexpr size_t kMostCoordinates = 4;
 constexpr int64_t kMostColumns = std::numeric_limits<int32_t>::max();
 
-constexpr std::array kBuiltInWords = {"bool", "f32", "f64", "i32", "i64", "io", "ln_2", "log2_e"};
+constexpr std::string_view kBuiltInNumbers[] = {"ln_2", "log2_e"};
 
-constexpr std::array kBuiltInFunctions = {"abs",     "ceildiv",   "dot",   "erf",  "exp2",  "fma", "high", "insert",
-                                          "iota",    "last",      "log2",  "low",  "mask",  "max", "min",  "next",
-                                          "present", "roundeven", "shift", "sqrt", "stack", "sum", "top"};
+constexpr std::string_view kBuiltInFunctions[] = {
+    "abs",  "ceildiv", "dot", "erf",  "exp2",    "fma",       "high",  "insert", "iota",  "last", "log2", "low",
+    "mask", "max",     "min", "next", "present", "roundeven", "shift", "sqrt",   "stack", "sum",  "top"};
 
-bool isAmong(std::span<const char *const> words, std::string_view name) {
-  return std::ranges::find(words, name, [](const char *text) { return std::string_view(text); }) != words.end();
-}
+// The names of the elements of memory stand behind those of the language.
+constexpr std::pair<std::string_view, Element> kElements[] = {
+    {"bool", Element::kBool}, {"i32", Element::kI32},   {"i64", Element::kI64},
+    {"f32", Element::kF32},   {"f64", Element::kF64},   {"io", Element::kIo},
+    {"fp16", Element::kF16},  {"bf16", Element::kBf16}, {"fp32", Element::kF32}};
+constexpr size_t kLanguageElements = 6;
 
 std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 } // namespace
 
-bool isBuiltInWord(std::string_view name) { return isAmong(kBuiltInWords, name); }
-bool isBuiltInFunction(std::string_view name) { return isAmong(kBuiltInFunctions, name); }
+bool isBuiltInWord(std::string_view name) {
+  const auto elements = std::span(kElements).first(kLanguageElements);
+  return std::ranges::find(kBuiltInNumbers, name) != std::end(kBuiltInNumbers) ||
+         std::ranges::find(elements, name, &std::pair<std::string_view, Element>::first) != elements.end();
+}
+bool isBuiltInFunction(std::string_view name) {
+  return std::ranges::find(kBuiltInFunctions, name) != std::end(kBuiltInFunctions);
+}
+std::span<const std::string_view> builtInFunctions() { return kBuiltInFunctions; }
+std::span<const std::string_view> builtInNumbers() { return kBuiltInNumbers; }
+
+std::string hintOfElement(std::string_view name) {
+  std::vector<std::string_view> words;
+  std::string list;
+  for (const auto &[word, element] : kElements) {
+    words.push_back(word);
+    list.append(list.empty() ? "" : ", ").append(word);
+  }
+  const std::string_view nearest = nearestWord(name, words);
+  return nearest.empty() ? "the element types are " + list : "did you mean " + quoted(nearest) + "?";
+}
 
 bool Declarations::read(const SyntaxTree &kernelTree, const LibraryResolver &libraries) {
   kernel = kernelTree.kernel;
@@ -247,7 +270,8 @@ void Declarations::readTensor(const TensorItem::Declaration &declared) {
       const std::optional<Element> element =
           tensor.record ? std::optional(Element::kI32) : this->element(declared.element.text);
       if (!element) {
-        diagnostics.error(declared.element.range, "unknown element type " + quoted(declared.element.text));
+        diagnostics.error(declared.element.range, "unknown element type " + quoted(declared.element.text))
+            .hint(hintOfElement(declared.element.text));
         continue;
       }
       tensor.element = *element;
@@ -370,10 +394,6 @@ const SourceRange *Declarations::placeOf(std::string_view name) const {
 }
 
 std::optional<Element> Declarations::element(std::string_view name) const {
-  static constexpr std::pair<std::string_view, Element> kElements[] = {
-      {"bool", Element::kBool}, {"i32", Element::kI32},  {"i64", Element::kI64},
-      {"f32", Element::kF32},   {"f64", Element::kF64},  {"io", Element::kIo},
-      {"bf16", Element::kBf16}, {"fp16", Element::kF16}, {"fp32", Element::kF32}};
   const auto known = [](std::string_view text) -> std::optional<Element> {
     const auto *found = std::ranges::find(kElements, text, &std::pair<std::string_view, Element>::first);
     return found == std::end(kElements) ? std::nullopt : std::optional(found->second);

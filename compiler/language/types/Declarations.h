@@ -15,6 +15,10 @@ namespace nsa::language {
 // Whether the language has a constant or an element type of this name, which no declaration may take.
 bool isBuiltInWord(std::string_view name);
 bool isBuiltInFunction(std::string_view name);
+std::span<const std::string_view> builtInFunctions();
+std::span<const std::string_view> builtInNumbers();
+// What was meant by a name that is no element type: the nearest one, or all that there are.
+std::string hintOfElement(std::string_view name);
 
 class Declarations {
 public:

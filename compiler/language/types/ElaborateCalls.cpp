@@ -1,5 +1,7 @@
 #include "compiler/language/types/Elaborator.h"
 
+#include "compiler/language/Suggestion.h"
+
 #include <algorithm>
 
 namespace nsa::language {
@@ -69,11 +71,31 @@ Typed Elaborator::call(const CallExpr &expr) {
   }
   const auto *found = std::ranges::find(kElementFunctions, callee, &ElementFunction::name);
   if (found == std::end(kElementFunctions))
-    return unknownName(expr.callee.range, callee, "function");
+    return unknownFunction(expr.callee);
   if (arguments.size() != found->arguments)
     return fail(expr.range, "'" + std::string(callee) + "' takes " + counted(found->arguments, "value") + ", found " +
                                 std::to_string(arguments.size()));
   return elementwise(found->op, arguments, expr.range, expr.callee.range);
+}
+
+Typed Elaborator::unknownFunction(const Name &callee) {
+  // What other languages have, and this one says otherwise.
+  static constexpr std::pair<std::string_view, std::string_view> kOtherwise[] = {
+      {"exp", "exp2(x * log2_e)"}, {"log", "log2(x) * ln_2"}, {"ln", "log2(x) * ln_2"}, {"rsqrt", "1 / sqrt(x)"}};
+  Diagnostic &message = error(callee.range, "unknown function '" + std::string(callee.text) + "'");
+  const auto *written =
+      std::ranges::find(kOtherwise, callee.text, &std::pair<std::string_view, std::string_view>::first);
+  if (written != std::end(kOtherwise)) {
+    message.hint("write " + std::string(written->second));
+    return {};
+  }
+  std::vector<std::string_view> known(builtInFunctions().begin(), builtInFunctions().end());
+  for (const std::string_view name : declarations.names())
+    if (declarations.function(name) || declarations.record(name))
+      known.push_back(name);
+  if (const std::string_view nearest = nearestWord(callee.text, known); !nearest.empty())
+    message.hint("did you mean '" + std::string(nearest) + "'?");
+  return {};
 }
 
 Typed Elaborator::recordOf(const Record &record, const CallExpr &expr) {
@@ -234,7 +256,8 @@ Typed Elaborator::parameterValue(const FunctionItem &function, size_t number, co
   if (!type.element.isEmpty())
     element = declarations.element(type.element.text);
   if (!element)
-    return fail(type.element.range, "unknown element type '" + std::string(type.element.text) + "'");
+    return fail(type.element.range, "unknown element type '" + std::string(type.element.text) + "'",
+                hintOfElement(type.element.text));
   AxisSet axes = 0;
   for (const Name &name : type.axes) {
     const auto found = scope.axes.find(name.text);

@@ -350,7 +350,8 @@ Typed Elaborator::cast(const CastExpr &expr) {
   const Typed value = this->expr(*expr.value);
   const std::optional<Element> element = declarations.element(expr.element.text);
   if (!element)
-    return fail(expr.element.range, "unknown element type '" + std::string(expr.element.text) + "'");
+    return fail(expr.element.range, "unknown element type '" + std::string(expr.element.text) + "'",
+                hintOfElement(expr.element.text));
   return value ? castTo(value, *element, expr.range) : Typed();
 }
 

@@ -278,7 +278,8 @@ Typed Elaborator::load(const LoadExpr &expr) {
     const std::string text(expr.place.tensor.text);
     error(expr.place.tensor.range, "'" + text + "' may be absent here")
         .note(tensor.range, "declared optional")
-        .hint(text + ".present ? load " + text + "[..] : .., or if " + text + ".present { .. }");
+        .hint(text + ".present ? load " + text + "[..] : .., load " + text + "[.. if " + text + ".present], or if " +
+              text + ".present { .. }");
     return {};
   }
   if (tensor.stored.file && !tensor.isInout) {

@@ -91,7 +91,8 @@ void Elaborator::var(const VarStatement &statement) {
         element = declarations.element(type.element.text);
       bool isKnown = element.has_value();
       if (!isKnown)
-        error(type.element.range, "unknown element type '" + std::string(type.element.text) + "'");
+        error(type.element.range, "unknown element type '" + std::string(type.element.text) + "'")
+            .hint(hintOfElement(type.element.text));
       const AxisSet axes = axisSet(type.axes, isKnown);
       if (isKnown)
         value = Typed::of(fitted(value, *element, axes, type.hasAxes ? Form::kTile : Form::kScalar, range));
@@ -135,7 +136,7 @@ void Elaborator::assignTarget(const Target &target, const Typed &value, const So
 void Elaborator::assign(const Name &target, const Typed &value, const SourceRange &range) {
   Binding *binding = find(target.text);
   if (!binding) {
-    unknownName(target.range, target.text, "name");
+    unknownName(target.range, target.text);
     return;
   }
   if (!binding->isVariable) {
@@ -193,7 +194,7 @@ const Value *Elaborator::originOf(const Value *value, const Axis *axis) {
 void Elaborator::add(const AddStatement &statement) {
   const Binding *binding = find(statement.target.text);
   if (!binding) {
-    unknownName(statement.target.range, statement.target.text, "name");
+    unknownName(statement.target.range, statement.target.text);
     return;
   }
   // A sum with a product begins with what was there.

@@ -72,13 +72,14 @@ std::string Elaborator::describe(const Typed &typed) const {
   return program.typeText(*typed.value);
 }
 
-Typed Elaborator::unknownName(const SourceRange &range, std::string_view name, std::string_view what) {
+Typed Elaborator::unknownName(const SourceRange &range, std::string_view name) {
   std::vector<std::string_view> known = declarations.names();
+  known.insert(known.end(), builtInNumbers().begin(), builtInNumbers().end());
   for (const Scope &scope : scopes)
     for (const auto &[text, binding] : scope.names)
       known.push_back(text);
   std::ranges::sort(known);
-  Diagnostic &message = error(range, "unknown " + std::string(what) + " '" + std::string(name) + "'");
+  Diagnostic &message = error(range, "unknown name '" + std::string(name) + "'");
   if (const std::string_view nearest = nearestWord(name, known); !nearest.empty()) {
     const Binding *binding = find(nearest);
     const SourceRange *place = binding ? &binding->range : declarations.placeOf(nearest);
@@ -137,7 +138,7 @@ Typed Elaborator::nameValue(const NameExpr &expr) {
     return {};
   if (declarations.placeOf(name) || declarations.function(name))
     return fail(expr.range, "'" + std::string(name) + "' is no value");
-  return unknownName(expr.range, name, "name");
+  return unknownName(expr.range, name);
 }
 
 Typed Elaborator::tensorValue(Tensor *tensor) {

@@ -67,7 +67,8 @@ private:
   // Whether more may be typed. A program that is too large is reported at its end.
   bool mayGoOn(const SourceRange &range);
   std::string describe(const Typed &typed) const;
-  Typed unknownName(const SourceRange &range, std::string_view name, std::string_view what);
+  Typed unknownName(const SourceRange &range, std::string_view name);
+  Typed unknownFunction(const Name &callee);
 
   // --- names (Elaborator.cpp)
   Binding *find(std::string_view name);

@@ -177,9 +177,11 @@ Typed Elaborator::elementwise(Op op, std::span<const Typed> operands, const Sour
     if (element != Element::kNone && element != own) {
       Diagnostic &message = error(opRange, "'" + std::string(spellingOf(op)) + "' of " + std::string(nameOf(element)) +
                                                " and " + std::string(nameOf(own)));
+      const bool isMixed = isFloat(element) != isFloat(own) && element != Element::kBool && own != Element::kBool;
       for (const Typed &side : operands)
-        if (side.is(Form::kFormula) && isFloat(element == Element::kI32 ? own : element)) {
-          message.note(side.value->range, "this is an index, i32");
+        if (isMixed && !side.isNumber() && !isFloat(side.value->element)) {
+          const std::string type(nameOf(side.value->element));
+          message.note(side.value->range, (side.is(Form::kFormula) ? "this is an index, " : "this is ") + type);
           message.hint("write .. as f32");
           break;
         }

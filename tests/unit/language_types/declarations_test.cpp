@@ -189,7 +189,8 @@ TEST(LanguageDeclarations, MistakesOfTypes) {
                                                    "              ^~~~~~~~\n");
   EXPECT_EQ(mistakeOf("tensor a[b]: f16"), "x.tile:2:14: error: unknown element type 'f16'\n"
                                            "tensor a[b]: f16\n"
-                                           "             ^~~\n");
+                                           "             ^~~\n"
+                                           "hint: did you mean 'fp16'?\n");
   std::string axes = "axis a0 = 1";
   for (int i = 1; i < 33; ++i)
     axes += ", a" + std::to_string(i) + " = 1";
