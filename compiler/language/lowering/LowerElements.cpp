@@ -142,13 +142,33 @@ mlir::Value Lowering::tileAt(const Value *value, const Shape &shape) {
   const bool isOfColumns = own.isColumnVector && own.columns == shape.columns;
   if (shape.columns && !shape.isColumnVector && (isOfRows || isOfColumns))
     return broadcast(known, shape);
-  const auto text = [&](const Shape &shown) {
-    return "[" + std::string(shown.rows ? shown.rows->name : "") +
-           (shown.columns ? ", " + std::string(shown.columns->name) : "") + "]";
-  };
-  refuse(value->range, "a tile with the rows and columns " + text(own) + " is needed as " + text(shape) +
-                           ", which no target can do yet");
+  refuseShape(value, shape);
   return {};
+}
+
+void Lowering::refuseShape(const Value *value, const Shape &shape) {
+  const AxisSet places = (shape.rows ? shape.rows->bit() : 0) | (shape.columns ? shape.columns->bit() : 0) |
+                         (shape.outer ? shape.outer->bit() : 0);
+  if (const std::vector<const Axis *> left = program.listOf(value->axes & ~places); !left.empty()) {
+    const std::string axis(left.front()->name);
+    diagnostics
+        .error(value->range,
+               "the axis '" + axis + "' has no place in a tile with the rows and columns " + textOf(shape))
+        .hint("a tile has at most two axes that are not outer: reduce over " + axis + " first");
+    return;
+  }
+  const Shape own = shapes.of(value);
+  if (!own.rows && own.columns && !own.isColumnVector) {
+    const std::string axis(own.columns->name);
+    diagnostics
+        .error(value->range, "this value comes from columns of memory and has equal rows; it is no value for each "
+                             "place along '" +
+                                 axis + "'")
+        .hint("store it to columns of memory: store t[..; " + axis + "]");
+    return;
+  }
+  refuse(value->range, "a tile with the rows and columns " + textOf(own) + " is needed as " + textOf(shape) +
+                           ", which no target can do yet");
 }
 
 mlir::Value Lowering::formulaTile(const Value *formula, const Shape &shape) {
@@ -169,7 +189,8 @@ mlir::Value Lowering::formulaTile(const Value *formula, const Shape &shape) {
       made = broadcast(vector, shape);
   } else if (formula->op == Op::kIota) {
     if (formula->axis != shape.rows && formula->axis != shape.columns) {
-      refuseUnmade(formula);
+      if (!diagnostics.hasErrors())
+        refuseShape(formula, shape);
       return {};
     }
     const bool isFirst = formula->axis == shape.rows || shape.isColumnVector;

@@ -20,7 +20,8 @@ mlir::Value Lowering::rowValue(const Value *value, Row &row) {
       return row.row;
     if (value->axis == row.outerAxis)
       return row.outer;
-    refuseUnmade(value);
+    refuseUnmade(value, "the axis '" + std::string(value->axis->name) + "' has no place in an access whose rows lie " +
+                            (row.rowAxis ? "along '" + std::string(row.rowAxis->name) + "'" : "along no axis"));
     return integer(0);
   }
   SmallVector<mlir::Value> operands;

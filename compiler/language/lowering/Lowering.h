@@ -92,9 +92,23 @@ private:
 
   void refuse(const SourceRange &range, std::string text) { diagnostics.error(range, std::move(text)); }
   // What is made of a value that was refused is not made, either. That needs no message.
-  void refuseUnmade(const Value *value) {
+  void refuseUnmade(const Value *value, std::string why) {
     if (!diagnostics.hasErrors())
-      refuse(value->range, "this value cannot be computed here yet");
+      refuse(value->range, std::move(why));
+  }
+  void refuseUnmade(const Value *value) {
+    refuseUnmade(
+        value,
+        value->op == Op::kPick
+            ? "a place along '" + std::string(value->operands[0]->access->outerAxis->name) +
+                  "' is not known before the program runs: only the right side of a product takes picked rows yet"
+            : "this value of " + program.typeText(*value) + " cannot be computed here yet");
+  }
+  // The value is needed as a tile of this shape, which it cannot become.
+  void refuseShape(const Value *value, const Shape &shape);
+  static std::string textOf(const Shape &shape) {
+    return "[" + std::string(shape.rows ? shape.rows->name : "") + (shape.rows && shape.columns ? ", " : "") +
+           std::string(shape.columns ? shape.columns->name : "") + "]";
   }
 
   const Program &program;
