@@ -24,12 +24,19 @@ ManifestParam::Kind kindOf(ScalarType type) {
   return type == ScalarType::kF32 ? ManifestParam::Kind::kF32 : ManifestParam::Kind::kI32;
 }
 
-Status unknownParam(const ManifestParam &param, std::string rule) {
+template <typename Rule> std::string namesOf(std::string_view what, int count, const Rule &(*rule)(int)) {
+  std::string names("the " + std::string(what) + " of operators are ");
+  for (int i = 0; i < count; ++i)
+    names.append(i == 0 ? "" : ", ").append(rule(i).name);
+  return names;
+}
+
+Status wrongParam(const ManifestParam &param, std::string rule, std::string hint = {}) {
   return Status::invalid("param " + param.name,
                          param.kind == ManifestParam::Kind::kView  ? "view"
                          : param.kind == ManifestParam::Kind::kMap ? "map"
                                                                    : "scalar",
-                         std::move(rule), "the kernel was made by another version of the templates");
+                         std::move(rule), std::move(hint));
 }
 
 // A plan binds tensors for the kernels that it chose, so this is no error of the caller's.
@@ -76,8 +83,10 @@ Status LoadedKernel::bindArguments() {
       NSA_ASSIGN_OR_RETURN(argument, param.kind == ManifestParam::Kind::kMap ? bindMap(param) : bindView(param));
     } else {
       argument.index = findRule(kScalars, scalarRuleAt, param.name);
-      if (argument.index < 0 || kindOf(scalarRuleAt(argument.index).type) != param.kind)
-        return unknownParam(param, "no operator has such a number");
+      if (argument.index < 0)
+        return wrongParam(param, "no operator has such a number", namesOf("numbers", kScalars, scalarRuleAt));
+      if (kindOf(scalarRuleAt(argument.index).type) != param.kind)
+        return wrongParam(param, param.kind == ManifestParam::Kind::kF32 ? "must be i32" : "must be f32");
     }
     argument.kind = param.kind;
     arguments.push_back(argument);
@@ -89,10 +98,10 @@ Result<LoadedKernel::Argument> LoadedKernel::bindView(const ManifestParam &param
   Argument argument;
   argument.index = findRule(kViews, viewRuleAt, param.name);
   if (argument.index < 0)
-    return unknownParam(param, "no operator has such a tensor");
+    return wrongParam(param, "no operator has such a tensor", namesOf("tensors", kViews, viewRuleAt));
   const ViewRule &rule = viewRuleAt(argument.index);
   if (param.rank != rule.rank)
-    return unknownParam(param, "must be of rank " + std::to_string(rule.rank));
+    return wrongParam(param, "must be of rank " + std::to_string(rule.rank));
   NSA_ASSIGN_OR_RETURN(argument.dtype, bindType(param, rule.elements));
   argument.rank = param.rank;
   argument.isPaged = param.isPaged();
@@ -102,12 +111,12 @@ Result<LoadedKernel::Argument> LoadedKernel::bindView(const ManifestParam &param
 Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param) const {
   Argument argument;
   if (parsed->target == kCpuTarget)
-    return unknownParam(param, "tensor maps are for GPUs");
+    return wrongParam(param, "tensor maps are for GPUs");
   argument.index = findRule(kViews, viewRuleAt, param.view);
   if (argument.index < 0)
-    return unknownParam(param, "no operator has a tensor '" + param.view + "'");
+    return wrongParam(param, "no operator has a tensor '" + param.view + "'", namesOf("tensors", kViews, viewRuleAt));
   if (!mayHaveTensorMap(static_cast<View>(argument.index)))
-    return unknownParam(param, "must be of rows of queries, keys or values (q, k or v), not of '" + param.view + "'");
+    return wrongParam(param, "must be of rows of queries, keys or values (q, k or v), not of '" + param.view + "'");
   NSA_ASSIGN_OR_RETURN(argument.dtype, bindType(param, viewRuleAt(argument.index).elements));
   argument.map = &param;
   return argument;
@@ -127,7 +136,7 @@ Result<DType> LoadedKernel::bindType(const ManifestParam &param, ViewElements el
     for (const ProblemField field : {ProblemField::kDType, ProblemField::kCacheDType, ProblemField::kGradDType})
       if (const auto own = parsed->fixed.find(std::string(problemFieldName(field))); own != parsed->fixed.end())
         isAllowed = allow(own->second) || isAllowed;
-  return isAllowed ? parseDType(param.dtype) : unknownParam(param, "must be of dtype " + known);
+  return isAllowed ? parseDType(param.dtype) : wrongParam(param, "must be of dtype " + known);
 }
 
 Status LoadedKernel::checkType(View view, DType dtype) const {

@@ -91,6 +91,21 @@ TEST_F(LoadedKernelTest, MapsAreOfRowsOfQueriesKeysAndValues) {
   EXPECT_NE(errorOf("param map m nothing bf16 64 1 16").find("no operator has a tensor 'nothing'"), std::string::npos);
 }
 
+// The error of a name lists those that there are.
+TEST_F(LoadedKernelTest, ANameThatNoOperatorHasIsRefused) {
+  EXPECT_NE(
+      launch("param i32 windo\n")
+          .toString()
+          .find("param windo = scalar: no operator has such a number (hint: the numbers of operators are seqlen_q, "
+                "seqlen_k, "),
+      std::string::npos);
+  EXPECT_NE(launch("param view keys bf16 3\n")
+                .toString()
+                .find("param keys = view: no operator has such a tensor (hint: the tensors of operators are q, k, v, "),
+            std::string::npos);
+  EXPECT_EQ(launch("param f32 window\n").toString(), "invalid argument: param window = scalar: must be i32");
+}
+
 TEST_F(LoadedKernelTest, AViewHasATypeOfTheProblemAndTheOneThatIsBound) {
   EXPECT_NE(launch("param view k fp32 3\n").toString().find("param k = view: must be of dtype bf16"),
             std::string::npos);
