@@ -122,7 +122,7 @@ private:
     if (request.stage == NSA_COMPILER_STAGE_TILE || request.stage == NSA_COMPILER_STAGE_SCHEDULED)
       return Status::invalid("stage", std::string(stageName(request.stage)),
                              "does not exist for the hand-scheduled template " + source.header.name,
-                             "it has template, cuda, ptx, binary");
+                             "it has template, cuda, ptx, cubin");
     NSA_RETURN_IF_ERROR(sizeMaps());
     manifest.sharedBytes = candidate.sharedBytes;
     return finishGpu(rendered, result);

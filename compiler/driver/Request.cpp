@@ -61,8 +61,8 @@ Status checkStage(nsa_compiler_stage stage, const Target &target) {
   if ((gpuOnly && !target.isGpu) || (cpuOnly && target.isGpu))
     return Status::invalid("stage", std::string(stageName(stage)),
                            "does not exist for target " + std::string(target.name),
-                           target.isGpu ? "a GPU has template, tile, scheduled, cuda, ptx, binary"
-                                        : "the CPU has template, tile, scheduled, llvm, binary");
+                           target.isGpu ? "a GPU has template, tile, scheduled, cuda, ptx, cubin"
+                                        : "the CPU has template, tile, scheduled, llvm, image");
   return Status::ok();
 }
 

@@ -226,6 +226,10 @@ TEST_P(Stages, GiveTheirTextOrSayThatTheyDoNotExist) {
     EXPECT_EQ(compiled.status().code(), ErrorCode::kInvalidArgument);
     EXPECT_EQ(compiled.status().error().field, "stage");
     EXPECT_NE(compiled.status().error().rule.find("does not exist for target"), std::string::npos);
+    // The hint has the words of `nsa compile --emit`.
+    EXPECT_EQ(compiled.status().error().hint, call.target == "cpu"
+                                                  ? "the CPU has template, tile, scheduled, llvm, image"
+                                                  : "a GPU has template, tile, scheduled, cuda, ptx, cubin");
     return;
   }
   ASSERT_TRUE(compiled) << compiled.status().toString();
@@ -245,6 +249,18 @@ INSTANTIATE_TEST_SUITE_P(All, Stages,
                                          StageCase{"sm_80", NSA_COMPILER_STAGE_SCHEDULED, "tile.shared_bytes"},
                                          StageCase{"sm_80", NSA_COMPILER_STAGE_CUDA, "__global__"},
                                          StageCase{"sm_80", NSA_COMPILER_STAGE_LLVM, nullptr}));
+
+TEST(Stages, OfATemplateByHandHaveTheWordsOfTheCommand) {
+  CompileCall call;
+  call.target = "sm_90a";
+  call.fixed["qk_dim"] = call.fixed["v_dim"] = "128";
+  call.fixed["many_queries"] = "1";
+  call.templateName = "attention_sm90";
+  call.stage = NSA_COMPILER_STAGE_TILE;
+  const auto compiled = call.compile();
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.status().error().hint, "it has template, cuda, ptx, cubin");
+}
 
 // The arguments of a hand-scheduled kernel whose header gives two of them a condition.
 TEST(Compile, AnArgumentIsThereWhereItsConditionHolds) {
