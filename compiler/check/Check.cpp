@@ -1,6 +1,7 @@
 #include "compiler/check/Check.h"
 
 #include "compiler/check/CheckedProblems.h"
+#include "compiler/check/KernelNames.h"
 #include "compiler/check/ProgramCheck.h"
 #include "compiler/driver/TileFiles.h"
 #include "compiler/language/Format.h"
@@ -20,13 +21,6 @@ namespace {
 using language::Diagnostics;
 using language::SyntaxTree;
 using NameSet = std::set<std::string, std::less<>>;
-
-std::string joined(const auto &texts) {
-  std::string result;
-  for (const auto &text : texts)
-    result.append(result.empty() ? "" : ", ").append(text);
-  return result;
-}
 
 // What a launch needs.
 void checkLaunch(const SyntaxTree &kernel, Diagnostics &diagnostics) {
@@ -117,28 +111,6 @@ Result<std::vector<const Target *>> targetsOf(const SyntaxTree &kernel, const Ch
   return Status::invalid("target", request.target, "is no target of " + request.path);
 }
 
-// Values that the caller gives are those of choices or of the problem.
-Status checkValues(const SyntaxTree &kernel, const NameSet &fixed, const CheckRequest &request) {
-  std::vector<std::string> names(fixed.begin(), fixed.end());
-  names.emplace_back("dtype");
-  for (const language::Item *item : kernel.items)
-    if (const auto *choices = language::asIf<language::ChoiceItem>(item))
-      for (const language::ChoiceItem::Choice &choice : choices->choices) {
-        const auto given = request.values.find(choice.name.text);
-        std::vector<std::string> values;
-        for (const language::NumberExpr *value : choice.values)
-          values.push_back(std::to_string(value->integer));
-        if (given != request.values.end() && std::ranges::find(values, given->second) == values.end())
-          return Status::invalid(given->first, given->second, "must be one of " + joined(values));
-        names.emplace_back(choice.name.text);
-      }
-  for (const auto &[name, value] : request.values)
-    if (std::ranges::find(names, name) == names.end())
-      return Status::invalid(name, value, "is neither a choice nor a fixed value of " + request.path,
-                             "its names are " + joined(names));
-  return Status::ok();
-}
-
 CheckReport failed(const Diagnostics &diagnostics) { return {false, diagnostics.toString(), ""}; }
 
 } // namespace
@@ -172,8 +144,11 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
     reportHeader(*tree, header.status(), diagnostics);
     return failed(diagnostics);
   }
-  NSA_RETURN_IF_ERROR(checkValues(*tree, fixed, request));
+  NSA_RETURN_IF_ERROR(checkValues(*tree, program, request.values, request.path));
   NSA_ASSIGN_OR_RETURN(const std::vector<const Target *> targets, targetsOf(*tree, request));
+  // What is wrong with a kernel's names does not hide what else is wrong.
+  Diagnostics names;
+  checkArguments(*tree, program, names);
   NameSet assumed;
   const std::vector<CheckedProblem> problems = checkedProblems(*tree, fixed, request.values, assumed);
 
@@ -183,7 +158,8 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
     for (const Target *target : targets)
       if (target->isGpu == isGpu)
         NSA_RETURN_IF_ERROR(check.run(*target, problems));
-  CheckReport report{!check.hasErrors(), check.messages(), check.explanation()};
+  CheckReport report{!names.hasErrors() && !check.hasErrors(), names.toString() + check.messages(),
+                     check.explanation()};
   if (report.isGood && !request.explains) {
     std::vector<std::string> names;
     for (const Target *target : targets)

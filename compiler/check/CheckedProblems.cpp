@@ -72,6 +72,19 @@ std::set<std::string, std::less<>> fixedNames(std::span<const SyntaxTree *const>
   return names;
 }
 
+std::set<std::string, std::less<>> valueNames(Operator op) {
+  std::set<std::string, std::less<>> names;
+  for (const Change change : kChanges) {
+    Spec spec = usualSpec();
+    change(spec);
+    spec.op = op;
+    if (const Maxima maxima = maximaOf(kManyTokens); spec.validate().isOk() && maxima.validate(spec).isOk())
+      for (const auto &[name, value] : Problem::make(spec, maxima).fixed())
+        names.insert(name);
+  }
+  return names;
+}
+
 std::vector<CheckedProblem> checkedProblems(const SyntaxTree &kernel, const std::set<std::string, std::less<>> &fixed,
                                             const GivenValues &values, std::set<std::string, std::less<>> &assumed) {
   std::vector<std::optional<Operator>> operators;

@@ -26,6 +26,9 @@ inline constexpr std::string_view kAssumedValue = "64";
 // The `fixed` names of these files.
 std::set<std::string, std::less<>> fixedNames(std::span<const language::SyntaxTree *const> files);
 
+// The names of the values that problems of an operator may have compiled in.
+std::set<std::string, std::less<>> valueNames(Operator op);
+
 // For each operator that the kernel serves, and each element type of a call: problems of usual sizes, in which each
 // value that is a word or a truth value has each of its values at least once. A kernel that serves no operator gets the
 // same values under their names. All other names of `fixed` are in `assumed`, and have kAssumedValue. `values` are

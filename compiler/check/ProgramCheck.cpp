@@ -1,5 +1,6 @@
 #include "compiler/check/ProgramCheck.h"
 
+#include "compiler/check/KernelNames.h"
 #include "compiler/cpu/Cpu.h"
 #include "compiler/dialect/Diagnostics.h"
 #include "compiler/dialect/TileProgram.h"
@@ -160,7 +161,10 @@ bool ProgramCheck::check(const Target &target, int lanes, const CheckedProblem &
       return false;
     }
     Diagnostics declared;
-    reportHeader(kernel, status, declared);
+    if (status.code() == ErrorCode::kInvalidArgument && !kernel.kernel->operators.empty())
+      reportFixed(kernel, problem.op, status.error().field, declared);
+    if (!declared.hasErrors())
+      reportHeader(kernel, status, declared);
     ++programCount;
     keep(declared, describe(target, shown, {}));
     return true;

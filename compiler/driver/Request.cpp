@@ -27,31 +27,6 @@ Status readPairs(const char *field, const nsa_compiler_value *pairs, size_t coun
   return Status::ok();
 }
 
-bool isFlag(const std::string &name) {
-  return name == "packed" || name == "gate_per_group" || name == "many_queries" || name == "key_offset";
-}
-// Values for which 0 means "none".
-bool mayBeZero(const std::string &name) { return name == "page_size" || name == "segment"; }
-
-// Values of a problem are sizes, truth values or names. All further rules are `require` lines of templates.
-Status checkFixed(const std::string &name, const std::string &text) {
-  if (name == "cmp_kind")
-    return parseCmpKind(text).status();
-  if (name == "mlp_activation")
-    return parseActivation(text).status();
-  if (name == "gate")
-    return parseGate(text).status();
-  if (name == "rotary_style")
-    return parseRotaryStyle(text).status();
-  int64_t value;
-  const bool flag = isFlag(name);
-  const int64_t least = flag || mayBeZero(name) ? 0 : 1;
-  if (parseInteger(text, value) && value >= least && value <= (flag ? 1 : INT32_MAX))
-    return Status::ok();
-  return Status::invalid(
-      name, text, flag ? "must be 0 or 1" : "must be an integer from " + std::to_string(least) + " to 2147483647");
-}
-
 Status checkStage(nsa_compiler_stage stage, const Target &target) {
   auto number = static_cast<size_t>(stage);
   if (number >= std::size(kStageNames))
@@ -90,7 +65,7 @@ Result<CompilerRequest> CompilerRequest::parse(const nsa_compiler_request *reque
   NSA_RETURN_IF_ERROR(readPairs("config", request->config, request->config_count, result.config));
   for (const auto &[name, text] : result.fixed)
     if (name != "dtype")
-      NSA_RETURN_IF_ERROR(checkFixed(name, text));
+      NSA_RETURN_IF_ERROR(checkProblemValue(name, text));
   Result<DType> dtype = parseDType(result.fixed.count("dtype") ? result.fixed["dtype"] : "");
   if (!dtype || *dtype == DType::kI32)
     return Status::invalid("dtype", result.fixed["dtype"], "must be bf16, fp16 or fp32");

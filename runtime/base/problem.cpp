@@ -175,6 +175,30 @@ bool isNamedOnlyWhereSet(std::string_view name) {
   return rule && rule->presence == Presence::kOnlyWhereSet;
 }
 
+bool isProblemValue(std::string_view name) { return findRule(name) != nullptr; }
+
+Status checkProblemValue(const std::string &name, const std::string &text) {
+  if (const ProblemFieldRule *rule = findRule(name); rule && !rule->values.empty()) {
+    if (std::ranges::find(rule->values, text) != rule->values.end())
+      return Status::ok();
+    std::string words;
+    for (const std::string_view word : rule->values)
+      words.append(words.empty() ? "" : ", ").append(word);
+    return Status::invalid(name, "'" + text + "'", "must be one of " + words);
+  }
+  constexpr std::string_view kTruthValues[] = {"packed", "gate_per_group", "many_queries", "key_offset"};
+  constexpr std::string_view kMayBeZero[] = {"page_size", "segment"}; // 0: none
+  const bool isTruth = std::ranges::find(kTruthValues, name) != std::end(kTruthValues);
+  const bool isFromZero = isTruth || std::ranges::find(kMayBeZero, name) != std::end(kMayBeZero);
+  int64_t value = 0;
+  if (parseInteger(text, value) && value >= (isFromZero ? 0 : 1) && value <= (isTruth ? 1 : INT32_MAX))
+    return Status::ok();
+  return Status::invalid(name, text,
+                         isTruth
+                             ? "must be 0 or 1"
+                             : std::string("must be an integer from ") + (isFromZero ? "0" : "1") + " to 2147483647");
+}
+
 size_t Problem::hash() const {
   // The hash multiplies pairs of 64-bit words and combines the two halves of each product by XOR, so that the result
   // depends on every bit of both words.

@@ -214,5 +214,9 @@ private:
 
 // Returns whether a problem names the value only where it is not 0. The value of a problem that does not name it is 0.
 bool isNamedOnlyWhereSet(std::string_view name);
+bool isProblemValue(std::string_view name);
+// Checks a value that is compiled in: a word of its enumeration, a truth value, or else a size. All further rules are
+// `require` lines of templates.
+Status checkProblemValue(const std::string &name, const std::string &text);
 
 } // namespace nsa

@@ -62,6 +62,8 @@ constexpr Operand kCombineOperands[] = {{T::kOCmp, T::kOCmp, kIn, V::kOCmp},
                                         {T::kGates, T::kGates, kIn, V::kGates},
                                         {T::kOut, T::kOut, kOut, V::kOut}};
 
+constexpr V kCombineViews[] = {V::kReadsCmp, V::kReadsSel, V::kReadsWin, V::kReads};
+
 // The views are of the kernel that first reads or writes the tensor.
 constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                     {T::kQCmp, T::kQ, kIn, V::kQ},
@@ -190,7 +192,8 @@ constexpr OperatorDef kOperatorTable[] = {
      .constants = kLayoutConstant,
      .lengths = Lengths::kQueries,
      .tuning = kAlone,
-     .operands = kCombineOperands},
+     .operands = kCombineOperands,
+     .planViews = kCombineViews},
     {.op = Operator::kNsa,
      .name = "nsa",
      .abi = 7,
@@ -314,6 +317,11 @@ const OperatorDef *findOperator(std::string_view name) {
 
 const OperatorDef *findPublicOperator(int abi) {
   return abi >= 0 && abi < static_cast<int>(kPublicCount) ? &kOperatorTable[abi] : nullptr;
+}
+
+bool OperatorDef::mayTake(View view) const {
+  return operands.empty() || operandOf(view) || view == View::kSequences || view == View::kStatus ||
+         std::ranges::find(planViews, view) != planViews.end();
 }
 
 const Operand *OperatorDef::operandOf(View view) const {

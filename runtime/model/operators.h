@@ -122,12 +122,17 @@ struct OperatorDef {
   // one of the templates.
   std::string_view definingTemplate{};
   std::span<const Operand> operands{}; // in the order in which they are checked
+  // Of a public operator that is a single kernel: what plans of several kernels pass to it besides its operands.
+  std::span<const View> planViews{};
 
   constexpr bool isPublic() const { return abi != kInternal; }
   constexpr bool hasQueries() const { return lengths == Lengths::kQueries || lengths == Lengths::kQueriesAndKeys; }
   // True: a query's result is the mean of its keys' values, weighted by their scores.
   constexpr bool isAttention() const { return keys != MetKeys::kNone && (fields & kV); }
   constexpr bool isForward() const { return isWhole && !hasCache; } // the forward pass over tensors
+  // Returns whether plans pass the view to the operator's kernels. An internal operator has no list of its own: the
+  // graphs that launch it say what it gets (runtime/engine/graph/graph.h).
+  bool mayTake(View view) const;
   // Returns the operand that the kernel of an operator takes as `view`, or null if there is none.
   const Operand *operandOf(View view) const;
   const Operand *operandOf(TensorName name) const;

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace nsa {
 namespace {
 
@@ -239,6 +241,90 @@ TEST_F(LanguageCheck, OperatorsTargetsAndSizesOfTheGridAreKnown) {
             "hint: declare it: scalar row_count: i32\n");
 }
 
+// Each name is said with its place, and with what is meant or what there is. What else is wrong is said too.
+TEST_F(LanguageCheck, AKernelDeclaresWhatItsOperatorGives) {
+  const std::string text = R"(kernel x serves combine
+
+fixed   dtype, v_dim, qk_dim
+grid    block = batch, 1, 1
+threads 32
+axis    row = 16
+tensor  gatez[entry, time, head, kind], block_list[entry, time, head, slot]: i32 optional
+tensor  o_cmp[time; value: v_dim] optional, reads[entry, time, head]: f32 optional, o_sel[entry, time, head]: i32
+scalar  totalq, batch: i32, window: f32
+
+let at = iota(row) + rwo
+)";
+  const std::string names =
+      "x.tile:7:9: error: the operator 'combine' has no tensor 'gatez'\n"
+      "tensor  gatez[entry, time, head, kind], block_list[entry, time, head, slot]: i32 optional\n"
+      "        ^~~~~\n"
+      "hint: did you mean 'gates'?\n"
+      "x.tile:7:41: error: the operator 'combine' has no tensor 'block_list'\n"
+      "tensor  gatez[entry, time, head, kind], block_list[entry, time, head, slot]: i32 optional\n"
+      "                                        ^~~~~~~~~~\n"
+      "hint: its tensors are out, reads, gates, o_cmp, o_sel, o_win, reads_cmp, reads_sel, reads_win, sequences, "
+      "status\n"
+      "x.tile:8:9: error: a row of the tensor 'o_cmp' has 3 coordinates, and not 1\n"
+      "tensor  o_cmp[time; value: v_dim] optional, reads[entry, time, head]: f32 optional, o_sel[entry, time, head]: "
+      "i32\n"
+      "        ^~~~~\n"
+      "x.tile:8:71: error: the tensor 'reads' is of i32, and not of f32\n"
+      "tensor  o_cmp[time; value: v_dim] optional, reads[entry, time, head]: f32 optional, o_sel[entry, time, head]: "
+      "i32\n"
+      "                                                                      ^~~\n"
+      "x.tile:8:111: error: the tensor 'o_sel' is of io, and not of i32\n"
+      "tensor  o_cmp[time; value: v_dim] optional, reads[entry, time, head]: f32 optional, o_sel[entry, time, head]: "
+      "i32\n"
+      "                                                                                                              "
+      "^~~\n"
+      "x.tile:9:9: error: the operator 'combine' has no number 'totalq'\n"
+      "scalar  totalq, batch: i32, window: f32\n"
+      "        ^~~~~~\n"
+      "hint: did you mean 'total_q'?\n"
+      "x.tile:9:37: error: the number 'window' is i32, and not f32\n"
+      "scalar  totalq, batch: i32, window: f32\n"
+      "                                    ^~~\n";
+  EXPECT_EQ(check(text).messages, names + "x.tile:3:23: error: problems of the operator 'combine' have no value "
+                                          "'qk_dim'\n"
+                                          "fixed   dtype, v_dim, qk_dim\n"
+                                          "                      ^~~~~~\n"
+                                          "hint: their values are dtype, gate, gate_per_group, group, packed, v_dim\n");
+  std::string served = text;
+  test::replaceOnce(served, ", qk_dim", "");
+  EXPECT_EQ(check(served).messages, names + "x.tile:11:22: error: unknown name 'rwo'\n"
+                                            "let at = iota(row) + rwo\n"
+                                            "                     ^~~\n"
+                                            "hint: did you mean 'row' (line 6)?\n");
+}
+
+// No operator has gradients yet. These kernels are right but for the names that the tables lack.
+TEST_F(LanguageCheck, KernelsOfGradientsLackAnOperator) {
+  for (const std::string program : {"attention_dq", "sel_bwd_keys"}) {
+    const Result<CheckReport> report = checkProgram({.path = NSA_SOURCE_DIR "/tests/programs/" + program + ".tile"});
+    ASSERT_TRUE(report) << report.status().toString();
+    EXPECT_FALSE(report->isGood);
+    std::string errors;
+    std::istringstream lines(report->messages);
+    for (std::string line; std::getline(lines, line);)
+      if (const size_t at = line.find(": error: "); at != std::string::npos)
+        errors += line.substr(at + 9) + "\n";
+    EXPECT_EQ(errors, program == "attention_dq" ? "the operator 'dense' has no tensor 'd_out'\n"
+                                                  "the operator 'dense' has no tensor 'delta'\n"
+                                                  "the operator 'dense' has no tensor 'd_q'\n"
+                                                  "the operator 'dense' has no number 'scale'\n"
+                                                : "the operator 'sel' has no tensor 'items'\n"
+                                                  "the operator 'sel' has no tensor 'listing'\n"
+                                                  "the operator 'sel' has no tensor 'd_out'\n"
+                                                  "the operator 'sel' has no tensor 'delta'\n"
+                                                  "the operator 'sel' has no tensor 'gate'\n"
+                                                  "the operator 'sel' has no tensor 'dq_slots'\n"
+                                                  "the operator 'sel' has no tensor 'dk_parts'\n"
+                                                  "the operator 'sel' has no tensor 'dv_parts'\n"
+                                                  "the operator 'sel' has no number 'scale'\n");
+  }
+}
+
 TEST_F(LanguageCheck, AKernelSaysHowItIsLaunched) {
   EXPECT_EQ(check("kernel x\n").messages, "x.tile:1:8: error: the kernel declares no grid\n"
                                           "kernel x\n"
@@ -255,6 +341,9 @@ TEST_F(LanguageCheck, ARequestIsRefusedForWhatTheFileHasNoNameFor) {
             "invalid argument: rows = 5: is neither a choice nor a fixed value of x.tile (hint: its names are columns, "
             "dtype, row_tile, warps)");
   EXPECT_EQ(refusal(kCopy, {.values = {{"warps", "3"}}}), "invalid argument: warps = 3: must be one of 1, 2");
+  EXPECT_EQ(refusal(kCopy, {.values = {{"columns", "many"}}}), "invalid argument: columns = many: must be an integer");
+  EXPECT_EQ(refusal(kCopy, {.values = {{"dtype", "fp8_e4m3"}}}),
+            "invalid argument: dtype = 'fp8_e4m3': must be one of bf16, fp16, fp32");
   EXPECT_EQ(refusal(kCopy, {.target = "sm_75"}),
             "invalid argument: target = 'sm_75': must be one of cpu, sm_80, sm_86, "
             "sm_89, sm_90a, sm_100a, sm_120a");
@@ -266,6 +355,26 @@ TEST_F(LanguageCheck, ARequestIsRefusedForWhatTheFileHasNoNameFor) {
       << absent.status().toString();
   EXPECT_NE(checkProgram({.path = "/dev/zero"}).status().toString().find("/dev/zero: no regular file"),
             std::string::npos);
+}
+
+// A word is one of those that the value may be in a problem. What no problem has is of the kind with which the kernel
+// compares it, or an element type where it stands for one.
+TEST_F(LanguageCheck, AGivenValueIsOfItsKind) {
+  const std::string words = changed("fixed   columns\n", "fixed   columns, gate, packed, curve, stored\n"
+                                                         "const   is_soft = curve != silu\n"
+                                                         "tensor  table[row]: stored\n");
+  EXPECT_EQ(refusal(words, {.values = {{"gate", "banana"}}}),
+            "invalid argument: gate = 'banana': must be one of value, sigmoid, softmax");
+  EXPECT_EQ(refusal(words, {.values = {{"packed", "2"}}}), "invalid argument: packed = 2: must be 0 or 1");
+  EXPECT_EQ(refusal(words, {.values = {{"curve", "sigmoid"}}}),
+            "invalid argument: curve = sigmoid: must be one of relu, gelu, silu");
+  EXPECT_EQ(refusal(words, {.values = {{"curve", "1"}}}),
+            "invalid argument: curve = 1: must be one of relu, gelu, silu");
+  EXPECT_EQ(refusal(words, {.values = {{"stored", "f16"}}}),
+            "invalid argument: stored = f16: must be one of bf16, fp16, fp32, int32, fp8_e4m3, fp8_e5m2");
+  const CheckRequest right = {.values = {{"gate", "sigmoid"}, {"packed", "0"}, {"curve", "relu"}, {"stored", "fp16"}},
+                              .target = "cpu"};
+  EXPECT_EQ(check(words, right).messages, "");
 }
 
 TEST_F(LanguageCheck, WhatIsNoTextIsRefusedSoon) {

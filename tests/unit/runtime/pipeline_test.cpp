@@ -2,6 +2,8 @@
 #include "runtime/engine/graph/pipeline.h"
 
 #include <gtest/gtest.h>
+#include <map>
+#include <set>
 #include <string>
 
 using namespace nsa;
@@ -106,6 +108,28 @@ std::optional<TensorRole> roleOfArgument(const std::vector<Step> &steps, Role ro
       if (step.role == role && binding.view == view)
         found = roleOf(binding);
   return found;
+}
+
+// `nsa check` refuses what an operator may not take, so the table has to name all that plans pass, and no more.
+TEST(Pipeline, OperatorsMayTakeWhatPlansPassToThem) {
+  std::map<Operator, std::set<View>> passed;
+  for (const OperatorDef &def : publicOperators())
+    for (const int64_t queries : {1, 4096})
+      for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+        Spec spec = nsa128();
+        spec.op = def.op;
+        spec.layout = layout;
+        for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 65536}))
+          for (const Binding &binding : step.arguments) {
+            EXPECT_TRUE(definitionOf(step.spec.op).mayTake(binding.view))
+                << operatorName(step.spec.op) << " " << viewRule(binding.view).name;
+            passed[step.spec.op].insert(binding.view);
+          }
+      }
+  for (const OperatorDef &def : publicOperators())
+    for (const View view : def.planViews)
+      EXPECT_TRUE(passed[def.op].contains(view)) << def.name << " " << viewRule(view).name;
+  EXPECT_FALSE(definitionOf(Operator::kSel).mayTake(View::kGates));
 }
 
 TEST(Pipeline, EveryArgumentHasTheRoleOfWhatItIsBoundTo) {
