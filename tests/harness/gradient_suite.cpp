@@ -1,10 +1,12 @@
-// The kernels of gradients in tests/programs on every device, against the fp64 reference. NaN lies where no weight
-// reaches: in a key that queries of its tile and of its block do not see.
-#include "tests/harness/program_kernel.h"
+// The kernels of gradients in tests/programs on every device, against the fp64 reference: dense, packed with lengths of
+// their own, and with keys in pages; and with each number of warps that the device admits. The last key of each
+// sequence and its value are NaN. In `attention_dq` the last query alone sees that key, so that its gradient is NaN and
+// the gradients of the other queries of its tile are not. In `sel_bwd_keys` no query sees it: the last query does not
+// list its block, and the other queries that do stand before it.
+#include "tests/harness/gradient_problem.h"
 #include "tests/harness/seed.h"
 #include "tests/harness/session.h"
 #include "tools/reference/attention_gradient.h"
-#include "tools/reference/elements.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,70 +15,10 @@
 namespace nsa::test {
 namespace {
 
-using reference::OwnedTensor;
+using reference::Sequence;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr int64_t kBatch = 2, kKvHeads = 2;
-
-struct Lengths {
-  int64_t queries, keys;
-};
-
-// A problem whose sequences lie side by side, its inputs, and the gradient of its output.
-struct Problem {
-  Problem(const Spec &spec, const Lengths &lengths, std::mt19937_64 &random) : lengths(lengths) {
-    attention.spec = spec;
-    attention.sequences = reference::denseSequences(kBatch, lengths.queries, lengths.keys);
-    keyTimes = spec.op == Operator::kCmp ? spec.compressedBlocks(lengths.keys) : lengths.keys;
-    q = draw(random, lengths.queries, spec.queryHeads, spec.qkDim);
-    dOut = draw(random, lengths.queries, spec.queryHeads, spec.vDim);
-    k = draw(random, keyTimes, spec.kvHeads, spec.qkDim);
-    v = draw(random, keyTimes, spec.kvHeads, spec.vDim);
-    attention.q = q.view();
-    attention.k = k.view();
-    attention.v = v.view();
-  }
-
-  OwnedTensor draw(std::mt19937_64 &random, int64_t times, int64_t heads, int64_t columns) const {
-    const DType dtype = attention.spec.dtype;
-    OwnedTensor tensor = OwnedTensor::make(dtype, kBatch, times, heads, columns);
-    std::normal_distribution<double> normal;
-    for (int64_t i = 0; i < kBatch * times * heads * columns; ++i)
-      reference::storeElement(dtype, tensor.bytes.data(), i, normal(random));
-    return tensor;
-  }
-
-  // Makes all scores of the first query of each sequence so small that what stands in the place of a key that does not
-  // exist, whose score is 0, has an infinite weight.
-  void lowerScores() {
-    const auto fillFirstColumn = [](OwnedTensor &tensor, int64_t step, double value) {
-      for (int64_t time = 0; time < tensor.batches * tensor.times; time += step)
-        for (int64_t head = 0; head < tensor.heads; ++head)
-          reference::storeElement(tensor.dtype, tensor.bytes.data(), (time * tensor.heads + head) * tensor.columns,
-                                  value);
-    };
-    fillFirstColumn(k, 1, 4);
-    fillFirstColumn(q, lengths.queries, -28 * std::sqrt(double(attention.spec.qkDim)));
-  }
-
-  // The last key of each sequence and its value.
-  void poisonLastKey() {
-    for (OwnedTensor *tensor : {&k, &v})
-      for (int64_t batch = 0; batch < kBatch; ++batch)
-        for (int64_t i = 0; i < tensor->heads * tensor->columns; ++i)
-          reference::storeElement(tensor->dtype, tensor->bytes.data(),
-                                  ((batch + 1) * keyTimes - 1) * tensor->heads * tensor->columns + i, kNan);
-  }
-
-  std::vector<double> gradientOfOut() const {
-    return reference::readRows(attention.sequences, dOut.view(), attention.spec.queryHeads, attention.spec.vDim);
-  }
-
-  Lengths lengths;
-  int64_t keyTimes = 0;
-  OwnedTensor q, k, v, dOut;
-  reference::Attention attention;
-};
+constexpr int64_t kKvHeads = 2;
 
 std::vector<float> floats(const std::vector<double> &values) { return {values.begin(), values.end()}; }
 
@@ -116,83 +58,97 @@ protected:
     return spec;
   }
 
-  static ProgramKernel::Pairs fixedOf(const Spec &spec) {
-    return {{"dtype", std::string(dtypeName(spec.dtype))},
-            {"qk_dim", std::to_string(spec.qkDim)},
-            {"v_dim", std::to_string(spec.vDim)},
-            {"group", std::to_string(spec.group())},
-            {"packed", "0"},
-            {"page_size", "0"}};
-  }
-
-  DeviceArray arrayOf(const OwnedTensor &tensor) {
-    return {*device,
-            tensor.bytes.data(),
-            tensor.bytes.size(),
-            static_cast<size_t>(dtypeBytes(tensor.dtype)),
-            {tensor.batches, tensor.times, tensor.heads, tensor.columns}};
-  }
-  // One number for each query and head.
-  DeviceArray rowsOf(const std::vector<float> &values, const Problem &problem) {
-    return DeviceArray::of(*device, values, {kBatch, problem.lengths.queries, problem.attention.spec.queryHeads});
-  }
-
-  static Arguments scalarsOf(const Problem &problem) {
-    const double scale = reference::softmaxScale(problem.attention.spec);
-    return Arguments()
-        .i32("seqlen_q", static_cast<int32_t>(problem.lengths.queries))
-        .i32("seqlen_k", static_cast<int32_t>(problem.lengths.keys))
-        .i32("query_begin", 0)
-        .i32("query_end", std::numeric_limits<int32_t>::max())
-        .i32("window", problem.attention.spec.window)
-        .f32("scale", static_cast<float>(scale))
-        .f32("scale_log2", static_cast<float>(scale / std::log(2.0)));
+  // An array that no program has written to is NaN.
+  DeviceArray untouched(std::vector<int64_t> shape) {
+    const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+    return DeviceArray::of(*device, std::vector<float>(static_cast<size_t>(count), kNan), std::move(shape));
   }
 
   std::unique_ptr<Device> device;
 };
 
-TEST_F(GradientTest, QueriesOfDenseWindowAndCompressedAttention) {
-  std::mt19937_64 random(freshSeed());
-  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp})
-    for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
-      SCOPED_TRACE(std::string(operatorName(op)) + " " + std::string(dtypeName(dtype)));
-      Spec spec = specOf(op, dtype, 3, 40, 24);
-      spec.window = 13;
-      spec.cmpBlock = 8;
-      spec.cmpStride = 4;
-      Problem problem(spec, {37, 61}, random);
-      problem.poisonLastKey();
-      const reference::AttentionResult result = reference::attend(problem.attention);
-      const reference::AttentionGradient wanted =
-          reference::differentiate(problem.attention, result, problem.gradientOfOut());
+// --- attention_dq
 
-      ProgramKernel::Pairs fixed = fixedOf(spec);
-      if (op == Operator::kCmp) {
-        fixed["cmp_block"] = std::to_string(spec.cmpBlock);
-        fixed["cmp_stride"] = std::to_string(spec.cmpStride);
-      }
-      const ProgramKernel kernel(*device, "attention_dq", op, fixed);
-      const DeviceArray q = arrayOf(problem.q), k = arrayOf(problem.k), v = arrayOf(problem.v),
-                        dOut = arrayOf(problem.dOut), lse = rowsOf(floats(result.lse), problem),
-                        delta = rowsOf(floats(wanted.delta), problem),
-                        dq = DeviceArray::of(*device, std::vector<float>(wanted.q.size(), kNan),
-                                             {kBatch, problem.lengths.queries, spec.queryHeads, spec.qkDim});
-      Arguments arguments = scalarsOf(problem);
-      for (const auto &[name, array] : {std::pair("q", &q), {"k", &k}, {"v", &v}, {"d_out", &dOut}, {"d_q", &dq}})
-        array->bind(arguments, name);
-      for (const auto &[name, array] : {std::pair("lse", &lse), {"delta", &delta}})
-        array->bind(arguments, name, /*columnsToo=*/true);
-      kernel.run(arguments, {{"batch", kBatch}, {"kv_heads", kKvHeads}, {"max_seqlen_q", problem.lengths.queries}});
-      const std::vector<float> got = dq.read<float>();
-      expectClose({got.begin(), got.end()}, wanted.q, dtype, "dQ");
+class QueryGradients : public GradientTest {
+protected:
+  void check(Operator op, DType dtype, Placing placing, const std::string &warps = "") {
+    SCOPED_TRACE(std::string(operatorName(op)) + " " + std::string(dtypeName(dtype)) + " " +
+                 std::string(placingName(placing)) + " warps " + warps);
+    GradientProblem problem(specFor(op, dtype), placing, lengthsOf(placing), kPageTokens, random);
+    problem.poisonLastKeys();
+    const reference::AttentionResult result = reference::attend(problem.attention);
+    const reference::AttentionGradient wanted =
+        reference::differentiate(problem.attention, result, problem.gradientOfOut());
+
+    const Spec &spec = problem.attention.spec;
+    const ProgramKernel kernel(*device, "attention_dq", op, fixedOf(problem),
+                               warps.empty() ? ProgramKernel::Pairs() : ProgramKernel::Pairs{{"warps", warps}});
+    const DeviceArray q = problem.array(*device, problem.q), dOut = problem.array(*device, problem.dOut),
+                      lse = problem.rows(*device, floats(result.lse)),
+                      delta = problem.rows(*device, floats(wanted.delta)),
+                      dq = untouched(problem.queryShape({spec.queryHeads, spec.qkDim}));
+    Arguments arguments = problem.arguments(*device);
+    for (const auto &[name, array] : {std::pair("q", &q), {"d_out", &dOut}, {"d_q", &dq}})
+      array->bind(arguments, name);
+    for (const auto &[name, array] : {std::pair("lse", &lse), {"delta", &delta}})
+      array->bind(arguments, name, /*columnsToo=*/true);
+    kernel.run(arguments, problem.gridSizes());
+    const std::vector<float> got = dq.read<float>();
+    expectClose({got.begin(), got.end()}, wanted.q, dtype, "dQ");
+  }
+
+  static Spec specFor(Operator op, DType dtype) {
+    Spec spec = specOf(op, dtype, 3, 40, 24);
+    spec.window = 13;
+    spec.cmpBlock = 8;
+    spec.cmpStride = 4;
+    return spec;
+  }
+  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem) {
+    const Spec &spec = problem.attention.spec;
+    ProgramKernel::Pairs fixed = problem.fixed();
+    if (spec.op == Operator::kCmp) {
+      fixed["cmp_block"] = std::to_string(spec.cmpBlock);
+      fixed["cmp_stride"] = std::to_string(spec.cmpStride);
     }
+    return fixed;
+  }
+  // A packed sequence has no queries, and the last one has fewer keys than the others.
+  static std::vector<SequenceLengths> lengthsOf(Placing placing) {
+    if (placing == Placing::kPacked)
+      return {{37, 61}, {0, 17}, {12, 40}};
+    return {{37, 61}, {37, 61}};
+  }
+
+  static constexpr int32_t kPageTokens = 16;
+  std::mt19937_64 random{freshSeed()};
+};
+
+TEST_F(QueryGradients, OfDenseWindowAndCompressedAttention) {
+  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp}) {
+    for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
+      check(op, dtype, Placing::kDense);
+    check(op, DType::kBf16, Placing::kPacked);
+    check(op, DType::kF32, Placing::kPaged);
+  }
 }
 
-// Which queries list each block, as the kernel takes it: items of at most kItemQueries queries of one block, and where
-// they lie in the listing.
+// A kernel of each number of warps. The types and layouts are those of the test above.
+TEST_F(QueryGradients, OfEachNumberOfWarps) {
+  const GradientProblem problem(specFor(Operator::kDense, DType::kBf16), Placing::kDense, lengthsOf(Placing::kDense),
+                                kPageTokens, random);
+  const std::vector<std::string> warps =
+      ProgramKernel::valuesOf(*device, "attention_dq", Operator::kDense, fixedOf(problem), "warps");
+  EXPECT_EQ(warps.size(), isTestDeviceCuda() ? 4u : 1u);
+  for (const std::string &number : warps)
+    check(Operator::kDense, DType::kBf16, Placing::kDense, number);
+}
+
+// --- sel_bwd_keys
+
+// Which queries list each block, as the kernel takes it: items of some queries of one block, and where they lie in the
+// listing.
 struct InverseLists {
-  static constexpr size_t kItemQueries = 256;
   struct Item {
     int32_t sequence, kvHead, block, first, past, part;
   };
@@ -200,23 +156,25 @@ struct InverseLists {
     int32_t query, slot;
   };
 
-  explicit InverseLists(const Problem &problem) {
+  InverseLists(const GradientProblem &problem, size_t queriesOfItem) {
     const Spec &spec = problem.attention.spec;
-    for (int64_t s = 0; s < kBatch; ++s)
+    for (size_t s = 0; s < problem.sequences().size(); ++s) {
+      const Sequence &sequence = problem.sequences()[s];
       for (int64_t kvHead = 0; kvHead < kKvHeads; ++kvHead)
-        for (int64_t block = 0; block * spec.selBlock < problem.lengths.keys; ++block) {
+        for (int64_t block = 0; block * spec.selBlock < sequence.keys; ++block) {
           const size_t begin = listing.size();
-          for (int64_t query = 0; query < problem.lengths.queries; ++query) {
-            const auto list = problem.attention.blockLists.at(s * problem.lengths.queries + query, kvHead);
+          for (int64_t query = 0; query < sequence.queries; ++query) {
+            const auto list = problem.attention.blockLists.at(sequence.firstRow + query, kvHead);
             if (const auto found = std::ranges::find(list, block); found != list.end())
               listing.push_back({static_cast<int32_t>(query), static_cast<int32_t>(found - list.begin())});
           }
-          for (size_t first = begin; first < listing.size(); first += kItemQueries)
+          for (size_t first = begin; first < listing.size(); first += queriesOfItem)
             items.push_back({static_cast<int32_t>(s), static_cast<int32_t>(kvHead), static_cast<int32_t>(block),
                              static_cast<int32_t>(first),
-                             static_cast<int32_t>(std::min(first + kItemQueries, listing.size())),
+                             static_cast<int32_t>(std::min(first + queriesOfItem, listing.size())),
                              static_cast<int32_t>(items.size())});
         }
+    }
   }
 
   template <typename Record> static std::vector<int32_t> words(const std::vector<Record> &records) {
@@ -229,48 +187,73 @@ struct InverseLists {
   std::vector<Listed> listing;
 };
 
+// The queries that an item has at most, as the grid counts items: of one head, without blocks and with many queries.
+size_t queriesOfItem(const ProgramKernel &kernel, const Spec &spec) {
+  constexpr int64_t kQueries = int64_t{1} << 20;
+  const int64_t items =
+      kernel.programs({{"batch", 0}, {"kv_heads", 1}, {"max_seqlen_k", 0}, {"max_tokens_q", kQueries}});
+  return static_cast<size_t>(kQueries * spec.selCount / std::max<int64_t>(items, 1));
+}
+
 // Ascending lists that begin with block 0 and end with the query's own block. The last query lists block 0 alone, so no
 // query sees the last key.
-reference::BlockLists drawLists(const Problem &problem, std::mt19937_64 &random) {
+reference::BlockLists drawLists(const GradientProblem &problem, std::mt19937_64 &random) {
   const Spec &spec = problem.attention.spec;
-  auto lists = reference::BlockLists::make(kBatch * problem.lengths.queries, kKvHeads, spec.selCount);
-  for (int64_t row = 0; row < kBatch * problem.lengths.queries; ++row)
-    for (int64_t kvHead = 0; kvHead < kKvHeads; ++kvHead) {
-      const int64_t query = row % problem.lengths.queries;
-      const int64_t own = (problem.lengths.keys - problem.lengths.queries + query) / spec.selBlock;
-      std::vector<int32_t> list = {0};
-      for (int64_t block = 1; block < own && list.size() + 1 < static_cast<size_t>(spec.selCount); ++block)
-        if (random() % 3 == 0)
-          list.push_back(static_cast<int32_t>(block));
-      if (own > 0)
-        list.push_back(static_cast<int32_t>(own));
-      if (query + 1 == problem.lengths.queries)
-        list = {0};
-      std::ranges::copy(list, lists.at(row, kvHead).begin());
-    }
+  auto lists = reference::BlockLists::make(reference::rowEnd(problem.sequences()), kKvHeads, spec.selCount);
+  for (const Sequence &sequence : problem.sequences())
+    for (int64_t query = 0; query < sequence.queries; ++query)
+      for (int64_t kvHead = 0; kvHead < kKvHeads; ++kvHead) {
+        const int64_t own = sequence.position(query) / spec.selBlock;
+        std::vector<int32_t> list = {0};
+        for (int64_t block = 1; block < own && list.size() + 1 < static_cast<size_t>(spec.selCount); ++block)
+          if (random() % 3 == 0)
+            list.push_back(static_cast<int32_t>(block));
+        if (own > 0)
+          list.push_back(static_cast<int32_t>(own));
+        if (query + 1 == sequence.queries)
+          list = {0};
+        std::ranges::copy(list, lists.at(sequence.firstRow + query, kvHead).begin());
+      }
   return lists;
 }
 
 struct KeysCase {
   DType dtype;
   int32_t group, qkDim, vDim, selBlock;
+  Placing placing = Placing::kDense;
 };
 
-TEST_F(GradientTest, KeysOfSelectedAttention) {
-  std::mt19937_64 random(freshSeed());
-  for (const KeysCase &c :
-       {KeysCase{DType::kBf16, 2, 64, 64, 64}, {DType::kF16, 3, 40, 24, 12}, {DType::kF32, 1, 24, 16, 16}}) {
-    SCOPED_TRACE(std::string(dtypeName(c.dtype)) + " blocks of " + std::to_string(c.selBlock));
+class KeyGradients : public GradientTest {
+protected:
+  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem) {
+    ProgramKernel::Pairs fixed = problem.fixed();
+    fixed["sel_block"] = std::to_string(problem.attention.spec.selBlock);
+    fixed["sel_count"] = std::to_string(problem.attention.spec.selCount);
+    return fixed;
+  }
+
+  static Spec specFor(const KeysCase &c) {
     Spec spec = specOf(Operator::kSel, c.dtype, c.group, c.qkDim, c.vDim);
     spec.selBlock = c.selBlock;
     spec.selCount = 5;
-    Problem problem(spec, {290, 333}, random);
+    return spec;
+  }
+  static std::vector<SequenceLengths> lengthsOf(Placing placing) {
+    if (placing == Placing::kPacked)
+      return {{290, 333}, {0, 50}, {70, 170}};
+    return {{290, 333}, {290, 333}};
+  }
+
+  void check(const KeysCase &c, const std::string &warps = "") {
+    SCOPED_TRACE(std::string(dtypeName(c.dtype)) + " blocks of " + std::to_string(c.selBlock) + " " +
+                 std::string(placingName(c.placing)) + " warps " + warps);
+    // No block lies in two pages.
+    GradientProblem problem(specFor(c), c.placing, lengthsOf(c.placing), 2 * c.selBlock, random);
     problem.attention.blockLists = drawLists(problem, random);
     // Scores of a hundred have errors that the tolerance of fp32 leaves no room for.
     if (c.dtype != DType::kF32)
       problem.lowerScores();
-    problem.poisonLastKey();
-    const InverseLists inverse(problem);
+    problem.poisonLastKeys();
 
     // Of the gated output, the gradient of which is drawn.
     const reference::AttentionResult result = reference::attend(problem.attention);
@@ -288,85 +271,104 @@ TEST_F(GradientTest, KeysOfSelectedAttention) {
     }
     const reference::AttentionGradient wanted = reference::differentiate(problem.attention, result, gatedGradient);
 
-    ProgramKernel::Pairs fixed = fixedOf(spec);
-    fixed["sel_block"] = std::to_string(spec.selBlock);
-    fixed["sel_count"] = std::to_string(spec.selCount);
-    const ProgramKernel kernel(*device, "sel_bwd_keys", Operator::kSel, fixed);
-    const std::map<std::string, int64_t> sizes = {{"batch", kBatch},
-                                                  {"kv_heads", kKvHeads},
-                                                  {"max_seqlen_k", problem.lengths.keys},
-                                                  {"max_tokens_q", kBatch * problem.lengths.queries}};
-    const auto parts = static_cast<int64_t>(inverse.items.size()), programs = kernel.programs(sizes);
+    const Spec &spec = problem.attention.spec;
+    const ProgramKernel kernel(*device, "sel_bwd_keys", Operator::kSel, fixedOf(problem),
+                               warps.empty() ? ProgramKernel::Pairs() : ProgramKernel::Pairs{{"warps", warps}});
+    const InverseLists inverse(problem, queriesOfItem(kernel, spec));
+    const auto parts = static_cast<int64_t>(inverse.items.size()), programs = kernel.programs(problem.gridSizes());
     ASSERT_LE(parts, programs);
     std::vector<InverseLists::Item> items = inverse.items;
     items.resize(static_cast<size_t>(programs)); // the further ones are empty
 
-    const auto untouched = [&](std::vector<int64_t> shape) {
-      const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-      return DeviceArray::of(*device, std::vector<float>(static_cast<size_t>(count), kNan), std::move(shape));
-    };
-    const DeviceArray q = arrayOf(problem.q), k = arrayOf(problem.k), v = arrayOf(problem.v),
-                      dOut = arrayOf(problem.dOut), lse = rowsOf(floats(result.lse), problem),
-                      deltas = rowsOf(delta, problem), gate = rowsOf(gates, problem),
+    const DeviceArray q = problem.array(*device, problem.q), dOut = problem.array(*device, problem.dOut),
+                      lse = problem.rows(*device, floats(result.lse)), deltas = problem.rows(*device, delta),
+                      gate = problem.rows(*device, gates),
                       itemTable = DeviceArray::of(*device, InverseLists::words(items), {programs, 6}),
                       listing = DeviceArray::of(*device, InverseLists::words(inverse.listing),
                                                 {static_cast<int64_t>(inverse.listing.size()), 2}),
-                      dqSlots = untouched({kBatch, problem.lengths.queries, spec.queryHeads, spec.selCount, c.qkDim}),
+                      dqSlots = untouched(problem.queryShape({spec.queryHeads, spec.selCount, c.qkDim})),
                       dkParts = untouched({parts, c.selBlock, c.qkDim}),
                       dvParts = untouched({parts, c.selBlock, c.vDim});
-    Arguments arguments = scalarsOf(problem);
-    for (const auto &[name, array] : {std::pair("q", &q),
-                                      {"k", &k},
-                                      {"v", &v},
-                                      {"d_out", &dOut},
-                                      {"dq_slots", &dqSlots},
-                                      {"dk_parts", &dkParts},
-                                      {"dv_parts", &dvParts}})
+    Arguments arguments = problem.arguments(*device);
+    for (const auto &[name, array] :
+         {std::pair("q", &q), {"d_out", &dOut}, {"dq_slots", &dqSlots}, {"dk_parts", &dkParts}, {"dv_parts", &dvParts}})
       array->bind(arguments, name);
     for (const auto &[name, array] :
          {std::pair("lse", &lse), {"delta", &deltas}, {"gate", &gate}, {"items", &itemTable}, {"listing", &listing}})
       array->bind(arguments, name, /*columnsToo=*/true);
-    kernel.run(arguments, sizes);
+    kernel.run(arguments, problem.gridSizes());
 
-    // The kernel that follows adds the slots of a query in their order.
-    const std::vector<float> slots = dqSlots.read<float>();
+    checkQueries(problem, dqSlots.read<float>(), wanted);
+    for (const bool isValue : {false, true})
+      checkKeys(problem, inverse, (isValue ? dvParts : dkParts).read<float>(), wanted, isValue);
+  }
+
+  // The kernel that follows adds the slots of a query in their order.
+  static void checkQueries(const GradientProblem &problem, const std::vector<float> &slots,
+                           const reference::AttentionGradient &wanted) {
+    const Spec &spec = problem.attention.spec;
+    const auto columns = static_cast<size_t>(spec.qkDim), count = static_cast<size_t>(spec.selCount);
     std::vector<double> dq(wanted.q.size(), 0);
-    for (size_t row = 0; row < result.lse.size(); ++row)
-      for (size_t slot = 0; slot < size_t(spec.selCount); ++slot) {
+    for (size_t row = 0; row < wanted.q.size() / columns; ++row)
+      for (size_t slot = 0; slot < count; ++slot) {
         const bool isListed = problem.attention.blockLists.at(int64_t(row) / spec.queryHeads,
-                                                              int64_t(row) % spec.queryHeads / c.group)[slot] >= 0;
-        for (size_t column = 0; column < size_t(c.qkDim); ++column) {
-          const float element = slots[(row * size_t(spec.selCount) + slot) * size_t(c.qkDim) + column];
+                                                              int64_t(row) % spec.queryHeads / spec.group())[slot] >= 0;
+        for (size_t column = 0; column < columns; ++column) {
+          const float element = slots[(row * count + slot) * columns + column];
           ASSERT_EQ(std::isnan(element), !isListed) << "row " << row << " slot " << slot << " column " << column;
-          dq[row * size_t(c.qkDim) + column] += isListed ? element : 0;
+          dq[row * columns + column] += isListed ? element : 0;
         }
       }
-    expectClose(dq, wanted.q, c.dtype, "dQ");
-
-    // And the parts of a block in the order of its items.
-    for (const bool isValue : {false, true}) {
-      const int64_t columns = isValue ? c.vDim : c.qkDim;
-      const std::vector<float> read = (isValue ? dvParts : dkParts).read<float>();
-      std::vector<double> sums, all;
-      for (const reference::KeyGradient &keys : wanted.keys)
-        all.insert(all.end(), (isValue ? keys.v : keys.k).begin(), (isValue ? keys.v : keys.k).end());
-      sums.assign(all.size(), 0);
-      for (const InverseLists::Item &item : inverse.items)
-        for (int64_t place = 0; place < c.selBlock; ++place) {
-          const int64_t key = int64_t{item.block} * c.selBlock + place;
-          const float *row = &read[size_t((int64_t{item.part} * c.selBlock + place) * columns)];
-          if (key >= problem.lengths.keys) {
-            ASSERT_TRUE(std::isnan(row[0])) << "a key that does not exist was written";
-            continue;
-          }
-          double *sum =
-              &sums[size_t(((item.sequence * problem.lengths.keys + key) * kKvHeads + item.kvHead) * columns)];
-          for (int64_t column = 0; column < columns; ++column)
-            sum[column] += row[column];
-        }
-      expectClose(sums, all, c.dtype, isValue ? "dV" : "dK");
-    }
+    expectClose(dq, wanted.q, spec.dtype, "dQ");
   }
+
+  // And the parts of a block in the order of its items.
+  static void checkKeys(const GradientProblem &problem, const InverseLists &inverse, const std::vector<float> &read,
+                        const reference::AttentionGradient &wanted, bool isValue) {
+    const Spec &spec = problem.attention.spec;
+    const int64_t columns = isValue ? spec.vDim : spec.qkDim;
+    std::vector<double> all;
+    std::vector<size_t> begins;
+    for (const reference::KeyGradient &keys : wanted.keys) {
+      begins.push_back(all.size());
+      all.insert(all.end(), (isValue ? keys.v : keys.k).begin(), (isValue ? keys.v : keys.k).end());
+    }
+    std::vector<double> sums(all.size(), 0);
+    for (const InverseLists::Item &item : inverse.items)
+      for (int64_t place = 0; place < spec.selBlock; ++place) {
+        const int64_t key = int64_t{item.block} * spec.selBlock + place;
+        const float *row = &read[size_t((int64_t{item.part} * spec.selBlock + place) * columns)];
+        if (key >= problem.sequences()[size_t(item.sequence)].keys) {
+          ASSERT_TRUE(std::isnan(row[0])) << "a key that does not exist was written";
+          continue;
+        }
+        double *sum = &sums[begins[size_t(item.sequence)] + size_t((key * kKvHeads + item.kvHead) * columns)];
+        for (int64_t column = 0; column < columns; ++column)
+          sum[column] += row[column];
+      }
+    expectClose(sums, all, spec.dtype, isValue ? "dV" : "dK");
+  }
+
+  std::mt19937_64 random{freshSeed()};
+};
+
+TEST_F(KeyGradients, OfSelectedAttention) {
+  for (const KeysCase &c : {KeysCase{DType::kBf16, 2, 64, 64, 64},
+                            {DType::kF16, 3, 40, 24, 12},
+                            {DType::kF32, 1, 24, 16, 16},
+                            {DType::kF16, 3, 40, 24, 12, Placing::kPacked},
+                            {DType::kBf16, 2, 64, 64, 64, Placing::kPaged}})
+    check(c);
+}
+
+TEST_F(KeyGradients, OfEachNumberOfWarps) {
+  const KeysCase c{DType::kBf16, 2, 64, 64, 64};
+  const GradientProblem problem(specFor(c), c.placing, lengthsOf(c.placing), 2 * c.selBlock, random);
+  const std::vector<std::string> warps =
+      ProgramKernel::valuesOf(*device, "sel_bwd_keys", Operator::kSel, fixedOf(problem), "warps");
+  EXPECT_EQ(warps.size(), isTestDeviceCuda() ? 3u : 1u); // 64 keys are split over at most four warps
+  for (const std::string &number : warps)
+    check(c, number);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "compiler/driver/EmbeddedTemplates.h"
 #include "compiler/driver/TemplateFiles.h"
+#include "runtime/base/text.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/compile/compiler_library.h"
@@ -10,6 +11,7 @@
 #include "tests/harness/template_folder.h"
 
 #include <cstdlib>
+#include <set>
 
 namespace nsa {
 std::span<const EmbeddedTemplate> testPrograms(); // the build makes it (EmbedTemplates.cmake)
@@ -28,6 +30,33 @@ Result<std::shared_ptr<const CompilerLibrary>> openCompiler() {
   return CompilerLibrary::open(
       named.empty() ? LibraryPlace::of(reinterpret_cast<const void *>(&nsa_run)).find("libnsa_compiler.so") : named);
 }
+
+// The templates and the programs of tests.
+class ProgramFolder {
+public:
+  ProgramFolder() {
+    for (const TemplateFile &file : TemplateFiles::embedded().files())
+      folder.write(file.path, file.text);
+    for (const EmbeddedTemplate &file : testPrograms())
+      folder.write("tile/" + std::string(file.path), file.text);
+  }
+
+  CompileRequest request(Device &device, const std::string &program, Operator op, const ProgramKernel::Pairs &fixed,
+                         const ProgramKernel::Pairs &config) const {
+    return {.target = device.target(),
+            .op = std::string(operatorName(op)),
+            .fixed = fixed,
+            .templateName = program,
+            .config = config,
+            .templateDir = folder.path(),
+            .nvrtcPath = variable("NSA_NVRTC"),
+            .cpuFeatures = device.cpuFeatures(),
+            .driverVersion = device.driverVersion()};
+  }
+
+private:
+  TemplateFolder folder;
+};
 
 } // namespace
 
@@ -52,12 +81,22 @@ void DeviceArray::readInto(void *to) const {
   EXPECT_TRUE(status.isOk()) << status.toString();
 }
 
-void DeviceArray::bind(Arguments &arguments, const std::string &name, bool columnsToo) const {
+std::vector<int64_t> DeviceArray::stridesOf(bool columnsToo) const {
   std::vector<int64_t> strides(shape.size(), 1);
   for (size_t axis = shape.size() - 1; axis-- > 0;)
     strides[axis] = strides[axis + 1] * shape[axis + 1];
   if (!columnsToo)
     strides.pop_back();
+  return strides;
+}
+
+void DeviceArray::bindPages(Arguments &arguments, const std::string &name, const DeviceArray &table) const {
+  arguments.pagedView(name, buffer.data(), stridesOf(false), static_cast<const int32_t *>(table.buffer.data()),
+                      table.shape.back());
+}
+
+void DeviceArray::bind(Arguments &arguments, const std::string &name, bool columnsToo) const {
+  const std::vector<int64_t> strides = stridesOf(columnsToo);
   bool isAligned = true;
   for (const int64_t stride : strides)
     isAligned &= static_cast<size_t>(stride) * elementBytes % 16 == 0;
@@ -71,27 +110,33 @@ ProgramKernel::ProgramKernel(Device &device, const std::string &program, Operato
 }
 
 void ProgramKernel::compile(const std::string &program, Operator op, const Pairs &fixed, const Pairs &config) {
-  TemplateFolder folder;
-  for (const TemplateFile &file : TemplateFiles::embedded().files())
-    folder.write(file.path, file.text);
-  for (const EmbeddedTemplate &file : testPrograms())
-    folder.write("tile/" + std::string(file.path), file.text);
+  const ProgramFolder folder;
   const auto compiler = openCompiler();
   ASSERT_TRUE(compiler) << compiler.status().toString();
-  const Result<CompiledKernel> compiled = (*compiler)->compile({.target = device.target(),
-                                                                .op = std::string(operatorName(op)),
-                                                                .fixed = fixed,
-                                                                .templateName = program,
-                                                                .config = config,
-                                                                .templateDir = folder.path(),
-                                                                .nvrtcPath = variable("NSA_NVRTC"),
-                                                                .cpuFeatures = device.cpuFeatures(),
-                                                                .driverVersion = device.driverVersion()});
+  const Result<CompiledKernel> compiled = (*compiler)->compile(folder.request(device, program, op, fixed, config));
   ASSERT_TRUE(compiled) << compiled.status().toString();
   manifest = compiled->manifest;
   Result<std::unique_ptr<Kernel>> loaded = device.load(manifest, compiled->binary);
   ASSERT_TRUE(loaded) << loaded.status().toString();
   kernel = std::move(*loaded);
+}
+
+std::vector<std::string> ProgramKernel::valuesOf(Device &device, const std::string &program, Operator op,
+                                                 const Pairs &fixed, const std::string &choice) {
+  const ProgramFolder folder;
+  std::set<std::string> values;
+  const auto compiler = openCompiler();
+  EXPECT_TRUE(compiler) << compiler.status().toString();
+  if (!compiler)
+    return {};
+  const auto candidates = (*compiler)->list(folder.request(device, program, op, fixed, {}));
+  EXPECT_TRUE(candidates) << candidates.status().toString();
+  if (candidates)
+    for (const Candidate &candidate : *candidates)
+      for (std::string_view rest = candidate.config; !rest.empty();)
+        if (const std::string_view word = takeWord(rest); word.starts_with(choice + "="))
+          values.emplace(word.substr(choice.size() + 1));
+  return {values.begin(), values.end()};
 }
 
 int64_t ProgramKernel::programs(const std::map<std::string, int64_t> &sizes) const {

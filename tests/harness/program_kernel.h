@@ -36,9 +36,12 @@ public:
   }
   // Makes the array a view with the coordinates of all axes but the columns, or of all axes (`columnsToo`).
   void bind(Arguments &arguments, const std::string &name, bool columnsToo = false) const;
+  // The same for pages [page, row, head, columns] in the order of a table [sequence, page].
+  void bindPages(Arguments &arguments, const std::string &name, const DeviceArray &table) const;
 
 private:
   void readInto(void *to) const;
+  std::vector<int64_t> stridesOf(bool columnsToo) const;
 
   Device *device;
   DeviceBuffer buffer;
@@ -50,6 +53,9 @@ class ProgramKernel {
 public:
   using Pairs = std::map<std::string, std::string>;
 
+  // The values of a choice with which the program has a kernel for the device.
+  static std::vector<std::string> valuesOf(Device &device, const std::string &program, Operator op, const Pairs &fixed,
+                                           const std::string &choice);
   // The cheapest kernel with the values `config` of its choices. Fails the running test where there is none.
   ProgramKernel(Device &device, const std::string &program, Operator op, const Pairs &fixed, const Pairs &config = {});
 

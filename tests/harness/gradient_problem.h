@@ -1,0 +1,67 @@
+// Inputs of the kernels of gradients: queries, keys and values of sequences that lie in one of the layouts, and the
+// gradient of the output.
+// Thread-safety: none needed, one test uses one object.
+#pragma once
+
+#include "tests/harness/program_kernel.h"
+#include "tools/reference/attention.h"
+#include "tools/reference/elements.h"
+
+#include <deque>
+#include <random>
+
+namespace nsa::test {
+
+// Where sequences lie: side by side with equal lengths, one behind the other with lengths of their own, or side by side
+// with their keys in pages.
+enum class Placing : uint8_t { kDense, kPacked, kPaged };
+std::string_view placingName(Placing placing);
+
+struct SequenceLengths {
+  int64_t queries, keys;
+};
+
+class GradientProblem {
+public:
+  // All lengths are equal unless the sequences are packed. A page holds the keys of `pageTokens` tokens.
+  GradientProblem(const Spec &spec, Placing placing, std::vector<SequenceLengths> lengths, int32_t pageTokens,
+                  std::mt19937_64 &random);
+  GradientProblem(const GradientProblem &) = delete;
+
+  // Makes all scores of the first query of each sequence so small that what stands in the place of a key that does not
+  // exist, whose score is 0, has an infinite weight.
+  void lowerScores();
+  // Makes the last key of each sequence NaN, and its value.
+  void poisonLastKeys();
+
+  // `packed`, `page_size`, the element type and the sizes.
+  ProgramKernel::Pairs fixed() const;
+  // Keys, values, the numbers and the table of sequences. The arrays lie on the device as long as the problem.
+  Arguments arguments(Device &device);
+
+  DeviceArray array(Device &device, const reference::OwnedTensor &tensor) const;
+  // One number for each query and head.
+  DeviceArray rows(Device &device, const std::vector<float> &values) const;
+  // The first dimensions of what has a row for each query.
+  std::vector<int64_t> queryShape(std::vector<int64_t> further) const;
+  std::map<std::string, int64_t> gridSizes() const;
+
+  std::vector<double> gradientOfOut() const;
+  const std::vector<reference::Sequence> &sequences() const { return attention.sequences; }
+
+  reference::Attention attention;
+  reference::OwnedTensor q, k, v, dOut;
+
+private:
+  reference::OwnedTensor draw(std::mt19937_64 &random, int64_t batches, int64_t times, int64_t heads,
+                              int64_t columns) const;
+  reference::TensorView keyView(const reference::OwnedTensor &tensor) const;
+
+  Placing placing;
+  int32_t pageTokens;
+  int64_t pageRows = 0, pagesOfSequence = 0;
+  std::vector<int32_t> table; // of pages
+  std::deque<DeviceArray> onDevice;
+};
+
+} // namespace nsa::test
