@@ -40,13 +40,11 @@ Status measureGap(MicroDevice &device, MicroReport &report, const GapJob &job, d
                   .threads = 256,
                   .sharedBytes = job.sharedKb << 10,
                   .programmatic = programmatic};
-      auto enqueue = [&] { return device.launch(spinSource(), launch, {&clocks}, kKernels); };
-      std::unique_ptr<tools::Recording> recording;
+      tools::Recording run = [&] { return device.launch(spinSource(), launch, {&clocks}, kKernels); };
       if (graph) {
-        NSA_ASSIGN_OR_RETURN(recording, device.accelerator().record(enqueue));
+        NSA_ASSIGN_OR_RETURN(run, device.accelerator().record(run));
       }
-      NSA_ASSIGN_OR_RETURN(std::vector<double> times,
-                           device.time(report.samples(), [&] { return recording ? recording->replay() : enqueue(); }));
+      NSA_ASSIGN_OR_RETURN(std::vector<double> times, device.time(report.samples(), run));
       for (double &sample : times)
         sample = sample * 1e3 / kKernels - static_cast<double>(job.clocks) / clocksPerUs;
       NSA_RETURN_IF_ERROR(report.add("launch",

@@ -82,7 +82,7 @@ private:
     for (int i = 0; i < choice.samples; ++i) {
       if (cold)
         NSA_RETURN_IF_ERROR(flush(i));
-      NSA_ASSIGN_OR_RETURN(double milliseconds, accelerator.time([&] { return recording.replay(); }));
+      NSA_ASSIGN_OR_RETURN(double milliseconds, accelerator.time([&] { return recording(); }));
       if (i >= choice.warmUps)
         samples.push_back(milliseconds * 1e3);
     }
@@ -144,27 +144,26 @@ private:
     // What is loaded at the first use must not be captured; the cache begins again afterwards.
     NSA_RETURN_IF_ERROR(decode.feed(counts));
     NSA_RETURN_IF_ERROR(decode.enqueue(plan.get()));
-    NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Recording> step,
-                         accelerator.record([&] { return decode.enqueue(plan.get()); }));
+    NSA_ASSIGN_OR_RETURN(tools::Recording step, accelerator.record([&] { return decode.enqueue(plan.get()); }));
     auto check = [&] { return tools::toStatus(nsa_plan_status(plan.get(), accelerator.stream(), nullptr)); };
 
     NSA_RETURN_IF_ERROR(decode.rewind(tokens));
-    NSA_ASSIGN_OR_RETURN(double cold, time(*step, true));
+    NSA_ASSIGN_OR_RETURN(double cold, time(step, true));
     NSA_RETURN_IF_ERROR(check());
     const int64_t now = tokens + choice.samples * choice.newTokens;
     NSA_ASSIGN_OR_RETURN(int64_t reads, readsBehind(decode, spec, now));
     std::optional<double> warm, floor; // of a GPU: on the CPU nothing is cold, and there are no empty kernels
     if (accelerator.isCuda()) {
       NSA_RETURN_IF_ERROR(decode.rewind(tokens));
-      NSA_ASSIGN_OR_RETURN(warm, time(*step, false));
+      NSA_ASSIGN_OR_RETURN(warm, time(step, false));
     }
     NSA_RETURN_IF_ERROR(decode.rewind(tokens));
     NSA_ASSIGN_OR_RETURN(std::vector<nsa_part_time> parts, timeParts(decode, plan.get()));
     NSA_RETURN_IF_ERROR(check());
     const int launches = launchesOf(parts);
     if (accelerator.isCuda()) {
-      NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Recording> empty, accelerator.recordEmptyKernels(launches));
-      NSA_ASSIGN_OR_RETURN(floor, time(*empty, true));
+      NSA_ASSIGN_OR_RETURN(tools::Recording empty, accelerator.recordEmptyKernels(launches));
+      NSA_ASSIGN_OR_RETURN(floor, time(empty, true));
     }
     const BranchTimes branches = branchTimes(parts);
     const nlohmann::json description = tools::describePlan(plan.get());

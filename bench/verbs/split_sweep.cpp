@@ -43,7 +43,7 @@ std::vector<int64_t> waysOf(const Spec &spec, const Maxima &maxima) {
 struct SplitWay {
   int64_t splits = 0;
   tools::PlanHandle plan;
-  std::unique_ptr<tools::Recording> step;
+  tools::Recording step;
   std::vector<double> samples;
 };
 
@@ -104,7 +104,7 @@ private:
       NSA_RETURN_IF_ERROR(decode->rewind(point.tokens - 1));
       if (tools::Buffer &memory = device.flush(); memory.size())
         NSA_RETURN_IF_ERROR(device.accelerator().fill(memory.data(), static_cast<unsigned char>(i), memory.size()));
-      NSA_ASSIGN_OR_RETURN(double milliseconds, device.accelerator().time([&] { return way.step->replay(); }));
+      NSA_ASSIGN_OR_RETURN(double milliseconds, device.accelerator().time([&] { return way.step(); }));
       sum += milliseconds;
       ++steps;
     } while (!device.accelerator().isCuda() && sum < kSplitSampleMs);

@@ -3,13 +3,13 @@
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/device_info.h"
 #include "runtime/cuda/driver.h"
-#include "tools/support/cuda_graph.h"
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <utility>
 #include <vector>
 
@@ -40,23 +40,10 @@ public:
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
 
-  Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) override {
-    return std::unique_ptr<Recording>(std::make_unique<RecordedFunction>(enqueue));
-  }
-  Result<std::unique_ptr<Recording>> recordEmptyKernels(int) override {
-    return record([] { return Status::ok(); });
-  }
+  Result<Recording> record(const std::function<Status()> &enqueue) override { return enqueue; }
+  Result<Recording> recordEmptyKernels(int) override { return Recording(Status::ok); }
 
 private:
-  class RecordedFunction final : public Recording {
-  public:
-    explicit RecordedFunction(std::function<Status()> enqueue) : enqueue(std::move(enqueue)) {}
-    Status replay() const override { return enqueue(); }
-
-  private:
-    std::function<Status()> enqueue;
-  };
-
   Status copy(void *to, const void *from, size_t bytes) {
     if (bytes)
       std::memcpy(to, from, bytes);
@@ -69,6 +56,67 @@ private:
     return pointer;
   }
   void release(void *pointer) override { std::free(pointer); }
+};
+
+// The driver's functions for graphs. No launch of the runtime needs them, so its own list of functions lacks them.
+struct GraphApi {
+  static constexpr int kCaptureGlobal = 0; // CU_STREAM_CAPTURE_MODE_GLOBAL
+
+  cuda::DriverResult (*beginCapture)(cuda::Stream stream, int mode) = nullptr;
+  cuda::DriverResult (*endCapture)(cuda::Stream stream, void **graph) = nullptr;
+  cuda::DriverResult (*instantiate)(void **instance, void *graph, unsigned long long flags) = nullptr;
+  cuda::DriverResult (*launch)(void *instance, cuda::Stream stream) = nullptr;
+  cuda::DriverResult (*destroyInstance)(void *instance) = nullptr;
+  cuda::DriverResult (*destroyGraph)(void *graph) = nullptr;
+
+  static const GraphApi *open() {
+    static const GraphApi *const opened = []() -> const GraphApi * {
+      static GraphApi api;
+      void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+      auto find = [&](auto &entry, const char *name) {
+        entry = library ? reinterpret_cast<std::remove_reference_t<decltype(entry)>>(dlsym(library, name)) : nullptr;
+        return entry != nullptr;
+      };
+      const bool all = find(api.beginCapture, "cuStreamBeginCapture_v2") &&
+                       find(api.endCapture, "cuStreamEndCapture") &&
+                       find(api.instantiate, "cuGraphInstantiateWithFlags") && find(api.launch, "cuGraphLaunch") &&
+                       find(api.destroyInstance, "cuGraphExecDestroy") && find(api.destroyGraph, "cuGraphDestroy");
+      return all ? &api : nullptr;
+    }();
+    return opened;
+  }
+};
+
+// Work that is captured once and launched again and again. The stream and all that was captured must outlive it.
+class CudaGraph {
+public:
+  CudaGraph(const cuda::Driver &driver, const GraphApi &api) : driver(driver), api(api) {}
+  CudaGraph(const CudaGraph &) = delete;
+  CudaGraph &operator=(const CudaGraph &) = delete;
+  ~CudaGraph() {
+    if (instance)
+      api.destroyInstance(instance);
+    if (graph)
+      api.destroyGraph(graph);
+  }
+
+  // In CUDA's global capture mode: until the capture ends, a call that is forbidden during a capture fails in every
+  // thread.
+  Status capture(cuda::Stream stream, const std::function<Status()> &enqueue) {
+    NSA_RETURN_IF_ERROR(driver.check(api.beginCapture(stream, GraphApi::kCaptureGlobal), "cuStreamBeginCapture"));
+    const Status enqueued = enqueue();
+    // The stream must leave the capture whatever happened.
+    const Status ended = driver.check(api.endCapture(stream, &graph), "cuStreamEndCapture");
+    NSA_RETURN_IF_ERROR(enqueued);
+    NSA_RETURN_IF_ERROR(ended);
+    return driver.check(api.instantiate(&instance, graph, 0), "cuGraphInstantiateWithFlags");
+  }
+  Status launch(cuda::Stream stream) const { return driver.check(api.launch(instance, stream), "cuGraphLaunch"); }
+
+private:
+  const cuda::Driver &driver;
+  const GraphApi &api;
+  void *graph = nullptr, *instance = nullptr;
 };
 
 class CudaAccelerator final : public Accelerator {
@@ -154,14 +202,22 @@ public:
     return static_cast<double>(milliseconds);
   }
 
-  Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) override {
+  Result<Recording> record(const std::function<Status()> &enqueue) override {
     cuda::ContextScope scope(context);
     NSA_RETURN_IF_ERROR(scope.status());
-    NSA_ASSIGN_OR_RETURN(CudaGraph graph, CudaGraph::capture(driver, ownStream, enqueue));
-    return std::unique_ptr<Recording>(std::make_unique<RecordedGraph>(*this, std::move(graph)));
+    const GraphApi *api = GraphApi::open();
+    if (!api)
+      return Status::error(ErrorCode::kUnavailable, "this driver has no graphs", "update the driver to 12.0 or newer");
+    const auto graph = std::make_shared<CudaGraph>(driver, *api);
+    NSA_RETURN_IF_ERROR(graph->capture(ownStream, enqueue));
+    return Recording([this, graph]() -> Status {
+      cuda::ContextScope scope(context);
+      NSA_RETURN_IF_ERROR(scope.status());
+      return graph->launch(ownStream);
+    });
   }
 
-  Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) override {
+  Result<Recording> recordEmptyKernels(int count) override {
     cuda::ContextScope scope(context);
     NSA_RETURN_IF_ERROR(scope.status());
     if (!emptyKernel) {
@@ -171,16 +227,10 @@ public:
       NSA_CUDA_CALL(driver, moduleGetFunction, (&emptyKernel, emptyModule, "empty"));
     }
     return record([&]() -> Status {
-      const cuda::LaunchConfig config{.gridX = 1,
-                                      .gridY = 1,
-                                      .gridZ = 1,
-                                      .blockX = 32,
-                                      .blockY = 1,
-                                      .blockZ = 1,
-                                      .sharedBytes = 0,
-                                      .stream = ownStream,
-                                      .attributes = nullptr,
-                                      .attributeCount = 0};
+      cuda::LaunchConfig config{};
+      config.gridX = config.gridY = config.gridZ = config.blockY = config.blockZ = 1;
+      config.blockX = 32;
+      config.stream = ownStream;
       for (int i = 0; i < count; ++i)
         NSA_CUDA_CALL(driver, launchKernelEx, (&config, emptyKernel, nullptr, nullptr));
       return Status::ok();
@@ -188,20 +238,6 @@ public:
   }
 
 private:
-  class RecordedGraph final : public Recording {
-  public:
-    RecordedGraph(CudaAccelerator &owner, CudaGraph graph) : owner(owner), graph(std::move(graph)) {}
-    Status replay() const override {
-      cuda::ContextScope scope(owner.context);
-      NSA_RETURN_IF_ERROR(scope.status());
-      return graph.launch(owner.ownStream);
-    }
-
-  private:
-    CudaAccelerator &owner;
-    CudaGraph graph;
-  };
-
   static cuda::DevicePointer address(const void *pointer) { return reinterpret_cast<cuda::DevicePointer>(pointer); }
 
   Result<void *> allocateBytes(size_t bytes) override {

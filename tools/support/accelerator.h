@@ -29,13 +29,8 @@ inline constexpr size_t kGuardBytes = 4096;
 #endif
 
 // Work that was recorded once and can be enqueued again at a fraction of the cost: a CUDA graph. On the CPU a
-// recording keeps the function that does the work, and `replay` calls it. Recorded work must not outlive its
-// accelerator.
-class Recording {
-public:
-  virtual ~Recording() = default;
-  virtual Status replay() const = 0;
-};
+// recording is the function that does the work. Recorded work must not outlive its accelerator.
+using Recording = std::function<Status()>;
 
 // Device memory, aligned to 256 bytes, which its object frees. Guard bytes are in front of a buffer and behind it.
 class Buffer {
@@ -75,10 +70,10 @@ public:
   // `enqueue` puts on the stream. On the CPU, a steady clock measures the call of `enqueue`.
   virtual Result<double> time(const std::function<Status()> &enqueue) = 0;
   // Records the work that `enqueue` puts on the stream. On a GPU recording does not run the work.
-  virtual Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) = 0;
+  virtual Result<Recording> record(const std::function<Status()> &enqueue) = 0;
   // Records the launches of `count` kernels that do nothing, one after another. On the CPU a recording of empty kernels
   // does nothing when it is replayed.
-  virtual Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) = 0;
+  virtual Result<Recording> recordEmptyKernels(int count) = 0;
 
 protected:
   friend class Buffer;

@@ -20,10 +20,8 @@ bool countsNewTokens(T name) {
 }
 
 int64_t rowBytes(const HostTensor &tensor, Layout layout) {
-  int64_t elements = 1;
-  for (size_t axis = layout == Layout::kPacked ? 1 : 2; axis < tensor.shape.size(); ++axis)
-    elements *= tensor.shape[axis];
-  return elements * dtypeBytes(tensor.dtype);
+  const std::vector<int64_t> row(tensor.shape.begin() + (layout == Layout::kPacked ? 1 : 2), tensor.shape.end());
+  return elementsOf(row) * dtypeBytes(tensor.dtype);
 }
 
 } // namespace
@@ -43,7 +41,7 @@ Result<DecodeRun> DecodeRun::open(Accelerator &accelerator, const OperatorInputs
   run.lengths.assign(static_cast<size_t>(run.batch), 0);
   run.fed = run.lengths;
   const bool packed = history.spec.layout == Layout::kPacked;
-  const int32_t *offsets = packed ? reinterpret_cast<const int32_t *>(history[T::kCuSeqlensK].bytes.data()) : nullptr;
+  const int32_t *offsets = packed ? history[T::kCuSeqlensK].integers().data() : nullptr;
   for (int64_t s = 0; s < run.batch; ++s)
     run.firstRows.push_back(packed ? offsets[s] : s * history.extents.timeK);
 
@@ -58,16 +56,11 @@ Result<DecodeRun> DecodeRun::open(Accelerator &accelerator, const OperatorInputs
   }
   if (shape.layout == Layout::kPacked)
     NSA_RETURN_IF_ERROR(run.add(T::kCuSeqlensQ, DType::kI32, {run.batch + 1}, nullptr));
-  for (const Operand &operand : operandsOf(run.decodeSpec.op)) {
-    const T name = operand.name;
-    if (!operand.isWritten() || operand.isRead() || !takes(run.decodeSpec, name) ||
-        (operand.isOptional() && !wanted.count(name)))
-      continue;
-    run.outputNames.insert(name);
+  run.outputNames = outputsOf(run.decodeSpec, wanted);
+  for (const T name : run.outputNames) {
     NSA_RETURN_IF_ERROR(run.add(name, dtypeOf(run.decodeSpec, name), run.stepShape(name, shape.mostNew), nullptr));
-    HostTensor all = HostTensor::make(dtypeOf(history.spec, name), shapeOf(history.spec, name, history.extents));
-    std::memset(all.bytes.data(), 0xff, all.bytes.size());
-    run.outputs.emplace(name, std::move(all));
+    run.outputs[name] =
+        HostTensor::make(dtypeOf(history.spec, name), shapeOf(history.spec, name, history.extents), kNanByte);
   }
   NSA_RETURN_IF_ERROR(run.addCache(shape));
   return run;
@@ -79,18 +72,6 @@ std::vector<int64_t> DecodeRun::stepShape(T name, int64_t time) const {
   const bool packed = decodeSpec.layout == Layout::kPacked;
   return shapeOf(decodeSpec, name,
                  {.batch = batch, .timeQ = packed ? batch * time : time, .timeK = packed ? batch * time : time});
-}
-
-Status DecodeRun::add(T name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source) {
-  Entry &entry = entries[name];
-  const int64_t elements = std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  NSA_ASSIGN_OR_RETURN(entry.buffer, accelerator->allocate(static_cast<size_t>(elements * dtypeBytes(dtype))));
-  entry.tensor = contiguousTensor(entry.buffer.data(), dtype, shape);
-  bindings.push_back({static_cast<nsa_name>(name), &entry.tensor});
-  if (source)
-    return accelerator->upload(entry.buffer.data(), source->bytes.data(), source->bytes.size());
-  // All bits set is NaN in the io types, and no length or block.
-  return accelerator->fill(entry.buffer.data(), 0xff, entry.buffer.size());
 }
 
 Status DecodeRun::addCache(const CacheShape &shape) {
@@ -124,7 +105,7 @@ Status DecodeRun::addBlockTable(int64_t used, int64_t pages, uint64_t seed) {
   blockTable.assign(order.begin(), order.begin() + batch * used);
   // A page's number is written when its tokens come. The number that is here before must not be read.
   HostTensor table = HostTensor::make(DType::kI32, {batch, used});
-  std::fill_n(reinterpret_cast<int32_t *>(table.bytes.data()), batch * used, std::numeric_limits<int32_t>::max());
+  std::ranges::fill(table.integers(), std::numeric_limits<int32_t>::max());
   return add(T::kBlockTable, DType::kI32, {batch, used}, &table);
 }
 
@@ -189,9 +170,8 @@ Status DecodeRun::feed(const std::vector<int64_t> &counts) {
       std::vector<int64_t> shape = stepShape(name, 1);
       shape[packed ? 0 : 1] = time;
       entry.tensor = contiguousTensor(entry.buffer.data(), static_cast<DType>(entry.tensor.dtype), shape);
-      if (outputNames.count(name))
-        NSA_RETURN_IF_ERROR(accelerator->fill(entry.buffer.data(), 0xff, entry.buffer.size()));
     }
+  NSA_RETURN_IF_ERROR(poisonOutputs());
   if (packed) {
     std::vector<int32_t> offsets(1, 0);
     for (int64_t count : counts)
@@ -227,26 +207,11 @@ Status DecodeRun::collect() {
   return Status::ok();
 }
 
-Status DecodeRun::checkGuards() const {
-  NSA_RETURN_IF_ERROR(accelerator->checkGuards(workspace, "the workspace"));
-  for (const auto &[name, entry] : entries)
-    NSA_RETURN_IF_ERROR(accelerator->checkGuards(entry.buffer, tensorName(name)));
-  return Status::ok();
-}
-
 Status DecodeRun::step(nsa_plan *plan, const std::vector<int64_t> &counts) {
   NSA_RETURN_IF_ERROR(feed(counts));
   NSA_RETURN_IF_ERROR(enqueue(plan));
   NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan, accelerator->stream(), nullptr)));
   return collect();
-}
-
-Result<HostTensor> DecodeRun::download(T name) const {
-  const Entry &entry = entries.at(name);
-  HostTensor tensor = HostTensor::make(static_cast<DType>(entry.tensor.dtype),
-                                       {entry.tensor.shape, entry.tensor.shape + entry.tensor.rank});
-  NSA_RETURN_IF_ERROR(accelerator->download(tensor.bytes.data(), entry.buffer.data(), tensor.bytes.size()));
-  return tensor;
 }
 
 Result<NamedTensors> DecodeRun::collected() const {
@@ -255,8 +220,7 @@ Result<NamedTensors> DecodeRun::collected() const {
     if (!takes(decodeSpec, cacheName))
       continue;
     NSA_ASSIGN_OR_RETURN(HostTensor pool, download(cacheName));
-    HostTensor rows = HostTensor::make(decodeSpec.dtype, shapeOf(history->spec, name, history->extents));
-    std::memset(rows.bytes.data(), 0xff, rows.bytes.size());
+    HostTensor rows = HostTensor::make(decodeSpec.dtype, shapeOf(history->spec, name, history->extents), kNanByte);
     const int64_t bytes = rowBytes(rows, history->spec.layout), poolRows = pool.shape[1];
     int64_t next = 0; // row of the packed result
     for (size_t s = 0; s < lengths.size(); ++s) {

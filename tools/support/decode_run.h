@@ -59,17 +59,8 @@ public:
   Result<NamedTensors> collected() const;
   int64_t length(size_t sequence) const { return lengths[sequence]; }
   int64_t room() const { return roomTokens; }
-  // Returns a tensor of the call, for tests that overwrite it with wrong values and for captured calls.
-  nsa_tensor &tensor(TensorName name) { return entries.at(name).tensor; }
-  Result<HostTensor> download(TensorName name) const;
-  Status checkGuards() const;
 
 private:
-  struct Entry {
-    Buffer buffer;
-    nsa_tensor tensor{};
-  };
-  Status add(TensorName name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source);
   Status addCache(const CacheShape &shape);
   Status addBlockTable(int64_t pagesPerSequence, int64_t pages, uint64_t seed);
   std::vector<int64_t> stepShape(TensorName name, int64_t time) const;
@@ -83,8 +74,7 @@ private:
   std::vector<int64_t> firstRows;    // the first row of each sequence in the history
   std::vector<int32_t> blockTable;
   int64_t pagesPerSequence = 0;
-  std::map<TensorName, Entry> entries;
-  std::set<TensorName> inputNames, outputNames;
+  std::set<TensorName> inputNames;
   NamedTensors outputs;
 };
 

@@ -104,29 +104,20 @@ Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxim
   return takeJson(text);
 }
 
-namespace {
-
-Result<std::string> tuneSpec(nsa_engine *engine, const Spec &spec, const Maxima &maxima,
-                             const nsa_tune_options &options) {
+Result<std::string> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima, const std::string &problem,
+                               double kernelSeconds) {
   const nsa_spec apiSpec = capi::convert(spec);
   const nsa_maxima apiMaxima = capi::convert(maxima);
+  nsa_tune_options options = NSA_INIT(nsa_tune_options);
+  options.kernel = textOrNull(problem);
+  options.kernel_seconds = kernelSeconds;
   char *text = nullptr;
   NSA_RETURN_IF_ERROR(toStatus(nsa_tune_spec(engine, &apiSpec, &apiMaxima, &options, nullptr, &text, nullptr)));
   return takeText(text);
 }
 
-} // namespace
-
-Result<std::string> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima, const std::string &problem,
-                               double kernelSeconds) {
-  nsa_tune_options options = NSA_INIT(nsa_tune_options);
-  options.kernel = problem.c_str();
-  options.kernel_seconds = kernelSeconds;
-  return tuneSpec(engine, spec, maxima, options);
-}
-
 Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima) {
-  NSA_ASSIGN_OR_RETURN(std::string text, tuneSpec(engine, spec, maxima, NSA_INIT(nsa_tune_options)));
+  NSA_ASSIGN_OR_RETURN(const std::string text, tuneKernel(engine, spec, maxima, "", 0));
   return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 

@@ -58,7 +58,8 @@ Result<nlohmann::json> describeEngine(nsa_engine *engine);
 Result<std::string> deviceName(nsa_engine *engine);
 Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxima &maxima);
 Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima);
-// Tunes one kernel of the spec, named by its problem key, and returns the report as a text.
+// Tunes one kernel of the spec, named by its problem key, or all kernels if `problem` is empty, and returns the report
+// as a text. A kernel takes at most `kernelSeconds`; 0: as the engine is set.
 Result<std::string> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima, const std::string &problem,
                                double kernelSeconds);
 

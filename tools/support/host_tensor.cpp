@@ -1,17 +1,17 @@
 #include "tools/support/host_tensor.h"
 
+#include <functional>
+#include <numeric>
+
 namespace nsa::tools {
 
-int64_t HostTensor::elements() const {
-  int64_t count = 1;
-  for (int64_t extent : shape)
-    count *= extent;
-  return count;
+int64_t elementsOf(const std::vector<int64_t> &shape) {
+  return std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-HostTensor HostTensor::make(DType dtype, std::vector<int64_t> shape) {
+HostTensor HostTensor::make(DType dtype, std::vector<int64_t> shape, std::byte fill) {
   HostTensor tensor{.dtype = dtype, .shape = std::move(shape), .bytes = {}};
-  tensor.bytes.resize(tensor.elements() * dtypeBytes(dtype));
+  tensor.bytes.resize(static_cast<size_t>(tensor.elements() * dtypeBytes(dtype)), fill);
   return tensor;
 }
 

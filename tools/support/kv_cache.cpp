@@ -32,21 +32,11 @@ constexpr int64_t kSparePages = 3;
 
 T given(T name, T otherwise, const NamedTensors &tensors) { return tensors.contains(name) ? name : otherwise; }
 
-const int32_t *integerData(const HostTensor &tensor) { return reinterpret_cast<const int32_t *>(tensor.bytes.data()); }
-int32_t *integerData(HostTensor &tensor) { return reinterpret_cast<int32_t *>(tensor.bytes.data()); }
-
 void copyRow(const HostTensor &from, int64_t fromOffset, HostTensor &to, int64_t toOffset) {
   const auto element = static_cast<int64_t>(dtypeBytes(to.dtype));
   const int64_t row = to.shape[2] * to.shape[3];
   std::memcpy(to.bytes.data() + toOffset * element, from.bytes.data() + fromOffset * element,
               static_cast<size_t>(row * element));
-}
-
-// All bits set is NaN in the io types.
-HostTensor unwritten(DType dtype, std::vector<int64_t> shape) {
-  HostTensor tensor = HostTensor::make(dtype, std::move(shape));
-  std::memset(tensor.bytes.data(), 0xff, tensor.bytes.size());
-  return tensor;
 }
 
 // One making of a cache. Members are what the steps share.
@@ -69,7 +59,8 @@ public:
     addLengths();
     for (const Operand &operand : operandsOf(spec.op))
       if (operand.role == Operand::Role::kInOut && takes(spec, operand.name))
-        inputs.tensors[operand.name] = unwritten(spec.dtype, shapeOf(spec, operand.name, inputs.extents));
+        inputs.tensors[operand.name] =
+            HostTensor::make(spec.dtype, shapeOf(spec, operand.name, inputs.extents), kNanByte);
     std::vector<Sequence> old; // tokens of the history as what a call brings
     for (size_t s = 0; s < sequences.size(); ++s)
       old.push_back({.batch = sequences[s].keyBatch,
@@ -89,9 +80,7 @@ private:
   void settleExtents() {
     CallExtents &extents = inputs.extents;
     const int64_t unit = spec.pageSize ? spec.pageSize : spec.selBlock;
-    int64_t longest = 0;
-    for (const Sequence &sequence : sequences)
-      longest = std::max(longest, sequence.keys);
+    const int64_t longest = std::ranges::max(sequences, {}, &Sequence::keys).keys;
     extents.batch = static_cast<int64_t>(sequences.size());
     extents.timeQ = extents.timeK = history.extents.timeQ;
     extents.room = (longest + unit - 1) / unit * unit + unit;
@@ -127,7 +116,7 @@ private:
 
   void addLengths() {
     HostTensor lengths = HostTensor::make(DType::kI32, shapeOf(spec, T::kCacheSeqlens, inputs.extents));
-    std::copy(before.begin(), before.end(), integerData(lengths));
+    std::ranges::copy(before, lengths.integers().begin());
     inputs.tensors[T::kCacheSeqlens] = std::move(lengths);
     if (!spec.pageSize)
       return;
@@ -136,7 +125,7 @@ private:
     std::mt19937_64 random(seed);
     std::shuffle(order.begin(), order.end(), random);
     HostTensor pages = HostTensor::make(DType::kI32, shapeOf(spec, T::kBlockTable, inputs.extents));
-    std::copy_n(order.begin(), pages.elements(), integerData(pages));
+    std::copy_n(order.begin(), pages.elements(), pages.integers().begin());
     inputs.tensors[T::kBlockTable] = std::move(pages);
   }
 
@@ -176,7 +165,7 @@ TensorView cacheView(const Spec &spec, T name, const NamedTensors &tensors, cons
     return {};
   TensorView view = viewOf(spec, name, found->second);
   if (table && tensorRule(name).lead != Lead::kRing) {
-    view.pages = {integerData(*table), static_cast<size_t>(table->elements())};
+    view.pages = table->integers();
     view.pagesPerSequence = table->shape[1];
     view.pageRows = found->second.shape[1];
   }
@@ -184,17 +173,17 @@ TensorView cacheView(const Spec &spec, T name, const NamedTensors &tensors, cons
 }
 
 std::vector<Sequence> sequencesInCache(const OperatorInputs &inputs) {
-  const int32_t *lengths = integerData(inputs[T::kCacheSeqlens]);
+  const std::span<const int32_t> lengths = inputs[T::kCacheSeqlens].integers();
   const bool packed = inputs.spec.layout == Layout::kPacked;
   std::vector<Sequence> sequences;
   for (int64_t s = 0; s < inputs.extents.batch; ++s) {
-    const int32_t *offsets = packed ? integerData(inputs[T::kCuSeqlensQ]) + s : nullptr;
+    const int32_t *offsets = packed ? &inputs[T::kCuSeqlensQ].integers()[static_cast<size_t>(s)] : nullptr;
     const int64_t count = packed ? offsets[1] - offsets[0] : inputs.extents.timeQ;
     sequences.push_back({.batch = packed ? 0 : s,
                          .queryBegin = packed ? offsets[0] : 0,
                          .queries = count,
                          .keyBatch = s,
-                         .keys = lengths[s] + count,
+                         .keys = lengths[static_cast<size_t>(s)] + count,
                          .firstRow = packed ? offsets[0] : s * count});
   }
   return sequences;

@@ -41,10 +41,10 @@ public:
 
   std::vector<OutputCheck> run() {
     appendTokens(spec, inputs.tensors, spec, sequences, table, expected);
-    auto *lengths = reinterpret_cast<int32_t *>(expected.at(T::kCacheSeqlens).bytes.data());
+    const std::span<int32_t> lengths = expected.at(T::kCacheSeqlens).integers();
     int64_t tokens = 0;
     for (const Sequence &sequence : sequences) {
-      lengths[sequence.keyBatch] = static_cast<int32_t>(sequence.keys);
+      lengths[static_cast<size_t>(sequence.keyBatch)] = static_cast<int32_t>(sequence.keys);
       tokens += sequence.queries;
     }
     if (takes(spec, T::kKCompCache))
@@ -65,11 +65,8 @@ public:
 private:
   OutputCheck &checkOf(T name) {
     const std::string text(tensorName(name));
-    const auto found =
-        std::find_if(checks.begin(), checks.end(), [&](const OutputCheck &check) { return check.name == text; });
-    return found != checks.end()
-               ? *found
-               : checks.emplace_back(OutputCheck{.name = text, .within = true, .text = {}, .error = {}, .lists = {}});
+    const auto found = std::ranges::find(checks, text, &OutputCheck::name);
+    return found != checks.end() ? *found : checks.emplace_back(OutputCheck{.name = text, .within = true});
   }
 
   int64_t blocksBefore(const Sequence &sequence) const {

@@ -20,8 +20,9 @@ using reference::Sequence;
 using reference::TensorView;
 using T = TensorName;
 
-std::span<const int32_t> integers(const HostTensor &tensor) {
-  return {reinterpret_cast<const int32_t *>(tensor.bytes.data()), static_cast<size_t>(tensor.elements())};
+TensorView inputView(const OperatorInputs &inputs, T name, T otherwise) {
+  const HostTensor *tensor = inputs.find(name, otherwise);
+  return tensor ? viewOf(inputs.spec, name, *tensor) : TensorView();
 }
 
 // All of one operator's checks. Members are what they share.
@@ -45,34 +46,28 @@ private:
     const HostTensor *tensor = output(name);
     return tensor ? viewOf(spec, name, *tensor) : TensorView();
   }
-  TensorView in(T name, T otherwise) const {
-    const HostTensor *tensor = inputs.find(name, otherwise);
-    return tensor ? viewOf(spec, name, *tensor) : TensorView();
-  }
+  TensorView in(T name) const { return inputView(inputs, name, name); }
   TensorView in(View view) const {
     const Operand &operand = *definitionOf(spec.op).operandOf(view);
-    return in(operand.name, operand.otherwise);
+    return inputView(inputs, operand.name, operand.otherwise);
   }
   void addRows(T name, std::span<const Sequence> rows, int64_t heads, int64_t columns, std::span<const double> expected,
                T lseName = T::kQ, std::span<const double> lse = {}) {
     if (!output(name))
       return;
-    OutputCheck check{.name = std::string(tensorName(name)), .within = false, .text = {}, .error = {}, .lists = {}};
     reference::ErrorReport report = reference::compareRows(rows, heads, columns, expected, out(name));
     if (!lse.empty() && output(lseName))
       reference::compareLse(rows, heads, lse, out(lseName), report);
-    check.within = report.within(tolerance);
-    check.text = report.toString(tolerance);
-    check.error = report;
-    result.outputs.push_back(std::move(check));
+    result.outputs.push_back(
+        {std::string(tensorName(name)), report.within(tolerance), report.toString(tolerance), report});
   }
 
   void addReads(T name, const std::vector<int64_t> &expected) {
     const HostTensor *tensor = output(name);
     if (!tensor)
       return;
-    OutputCheck check{.name = std::string(tensorName(name)), .within = true, .text = {}, .error = {}, .lists = {}};
-    const std::span<const int32_t> values = integers(*tensor);
+    OutputCheck check{.name = std::string(tensorName(name)), .within = true, .text = "all counts equal"};
+    const std::span<const int32_t> values = tensor->integers();
     const bool packed = spec.layout == Layout::kPacked;
     for (const Sequence &sequence : compared)
       for (int64_t query = 0; query < sequence.queries; ++query)
@@ -85,14 +80,11 @@ private:
             check.text = "time " + std::to_string(time) + ", group " + std::to_string(head) + ": " +
                          std::to_string(actual) + " must be " + std::to_string(wanted);
         }
-    if (check.within)
-      check.text = "all counts equal";
     result.outputs.push_back(std::move(check));
   }
 
   void addLists(const reference::ListReport &report) {
-    result.outputs.push_back(
-        {.name = "block_list", .within = report.isRight(), .text = report.toString(), .error = {}, .lists = report});
+    result.outputs.push_back({"block_list", report.isRight(), report.toString(), {}, report});
   }
 
   void checkAttention() {
@@ -135,20 +127,20 @@ private:
 
   void checkRotation() {
     addRows(T::kOut, compared, spec.kvHeads, spec.qkDim,
-            reference::rotate({spec, in(T::kX, T::kX), in(T::kCos, T::kCos), in(T::kSin, T::kSin), compared}));
+            reference::rotate({spec, in(T::kX), in(T::kCos), in(T::kSin), compared}));
   }
 
   void checkCombination() {
     reference::Combination combination;
     combination.spec = spec;
-    combination.gates = in(T::kGates, T::kGates);
+    combination.gates = in(T::kGates);
     combination.sequences = compared;
     std::array<std::vector<double>, reference::kBranchCount> branches;
     const T names[] = {T::kOCmp, T::kOSel, T::kOWin};
     for (size_t i = 0; i < branches.size(); ++i) {
       if (!spec.hasBranch(1 << i))
         continue;
-      branches[i] = reference::readRows(compared, in(names[i], names[i]), spec.queryHeads, spec.vDim);
+      branches[i] = reference::readRows(compared, in(names[i]), spec.queryHeads, spec.vDim);
       combination.branches[i] = branches[i];
     }
     addRows(T::kOut, compared, spec.queryHeads, spec.vDim, reference::combine(combination));
@@ -278,7 +270,7 @@ TensorView viewOf(const Spec &spec, TensorName name, const HostTensor &tensor) {
 BlockListView listView(const Spec &spec, const HostTensor &tensor) {
   const int64_t time = int64_t{spec.kvHeads} * spec.selCount;
   const bool packed = spec.layout == Layout::kPacked;
-  return {integers(tensor).data(), packed ? 0 : tensor.shape[1] * time, time, spec.selCount, 1};
+  return {tensor.integers().data(), packed ? 0 : tensor.shape[1] * time, time, spec.selCount, 1};
 }
 
 std::vector<Sequence> sequencesOf(const OperatorInputs &inputs) {
@@ -288,20 +280,17 @@ std::vector<Sequence> sequencesOf(const OperatorInputs &inputs) {
   if (!isDense && !readsLengths(inputs.spec.op))
     return reference::denseSequences(1, inputs.extents.timeQ, inputs.extents.timeQ);
   std::vector<Sequence> sequences =
-      isDense
-          ? reference::denseSequences(inputs.extents.batch, inputs.extents.timeQ, inputs.extents.timeK)
-          : reference::packedSequences(integers(inputs[T::kCuSeqlensQ]), integers(inputs[T::kCuSeqlensK]), inputs.spec);
+      isDense ? reference::denseSequences(inputs.extents.batch, inputs.extents.timeQ, inputs.extents.timeK)
+              : reference::packedSequences(inputs[T::kCuSeqlensQ].integers(), inputs[T::kCuSeqlensK].integers(),
+                                           inputs.spec);
   if (const HostTensor *offsets = inputs.find(T::kKOffset, T::kKOffset))
     for (size_t i = 0; i < sequences.size(); ++i)
-      sequences[i].keyOffset = integers(*offsets)[i];
+      sequences[i].keyOffset = offsets->integers()[i];
   return sequences;
 }
 
 reference::Nsa referenceNsa(const OperatorInputs &inputs) {
-  auto view = [&](T name, T otherwise) {
-    const HostTensor *tensor = inputs.find(name, otherwise);
-    return tensor ? viewOf(inputs.spec, name, *tensor) : TensorView();
-  };
+  auto view = [&](T name, T otherwise) { return inputView(inputs, name, otherwise); };
   auto own = [&](T name) { return view(name, name); };
   reference::Nsa nsa;
   nsa.spec = inputs.spec;

@@ -21,9 +21,9 @@ namespace nsa::tools {
 struct OutputCheck {
   std::string name; // "out", "o_cmp", "block_list", ...
   bool within = false;
-  std::string text; // numbers and limits, or the first fault
-  std::optional<reference::ErrorReport> error;
-  std::optional<reference::ListReport> lists;
+  std::string text = {}; // numbers and limits, or the first fault
+  std::optional<reference::ErrorReport> error = {};
+  std::optional<reference::ListReport> lists = {};
 };
 
 struct OperatorCheck {

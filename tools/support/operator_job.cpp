@@ -21,9 +21,7 @@ constexpr unsigned char kWorkspacePoison = poisonOf(DType::kF32);
 
 HostTensor offsets(const std::vector<int64_t> &lengths) {
   HostTensor tensor = HostTensor::make(DType::kI32, {static_cast<int64_t>(lengths.size()) + 1});
-  auto *values = reinterpret_cast<int32_t *>(tensor.bytes.data());
-  for (size_t i = 0; i < lengths.size(); ++i)
-    values[i + 1] = values[i] + static_cast<int32_t>(lengths[i]);
+  std::partial_sum(lengths.begin(), lengths.end(), tensor.integers().begin() + 1);
   return tensor;
 }
 
@@ -31,7 +29,7 @@ HostTensor offsets(const std::vector<int64_t> &lengths) {
 HostTensor drawLists(const Spec &spec, const SequenceLengths &lengths, const CallExtents &extents,
                      std::mt19937_64 &random) {
   HostTensor tensor = HostTensor::make(DType::kI32, shapeOf(spec, TensorName::kBlockList, extents));
-  auto *list = reinterpret_cast<int32_t *>(tensor.bytes.data());
+  int32_t *list = tensor.integers().data();
   for (size_t sequence = 0; sequence < lengths.q.size(); ++sequence)
     for (int64_t query = 0; query < lengths.q[sequence]; ++query)
       for (int32_t group = 0; group < spec.kvHeads; ++group, list += spec.selCount) {
@@ -145,6 +143,14 @@ std::set<TensorName> requiredOutputs(Operator op) {
   return names;
 }
 
+std::set<TensorName> outputsOf(const Spec &spec, const std::set<TensorName> &wanted) {
+  std::set<TensorName> names;
+  for (const Operand &operand : operandsOf(spec.op))
+    if (!operand.isRead() && takes(spec, operand.name) && (!operand.isOptional() || wanted.contains(operand.name)))
+      names.insert(operand.name);
+  return names;
+}
+
 OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths) {
   assert(lengths.q.size() == lengths.k.size() && !lengths.q.empty());
   OperatorInputs inputs;
@@ -213,47 +219,43 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
   return inputs;
 }
 
-Status DeviceOperator::add(const Spec &spec, TensorName name, const std::vector<int64_t> &shape,
-                           const HostTensor *source, const Spacing &spacing) {
-  const DType dtype = dtypeOf(spec, name);
-  Entry &entry = entries[name];
-  if (!spacing.isContiguous()) {
-    const Lead lead = tensorRule(name).lead;
-    const bool hasHeads = lead != Lead::kNone && lead != Lead::kSequences;
-    const size_t headAxis = !hasHeads ? 0 : spec.layout == Layout::kPacked && !isUpdated(name) ? 1 : 2;
-    entry.layout.emplace(dtype, shape, spacing, headAxis);
+Status DeviceCall::add(TensorName name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source,
+                       std::optional<SpacedLayout> layout) {
+  auto &[buffer, tensor, entryLayout] = entries[name];
+  const int64_t bytes = layout ? layout->bytes() : elementsOf(shape) * dtypeBytes(dtype);
+  NSA_ASSIGN_OR_RETURN(buffer, accelerator->allocate(static_cast<size_t>(bytes)));
+  tensor = contiguousTensor(buffer.data(), dtype, shape);
+  bindings.push_back({static_cast<nsa_name>(name), &tensor});
+  if (layout) {
+    tensor.data = static_cast<std::byte *>(buffer.data()) + layout->beginBytes();
+    std::ranges::copy(layout->strides(), tensor.strides);
+    entryLayout = std::move(layout);
   }
-  const int64_t elements = std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  NSA_ASSIGN_OR_RETURN(entry.buffer, accelerator->allocate(static_cast<size_t>(
-                                         entry.layout ? entry.layout->bytes() : elements * dtypeBytes(dtype))));
-  entry.tensor = contiguousTensor(entry.buffer.data(), dtype, shape);
-  if (entry.layout) {
-    entry.tensor.data = static_cast<std::byte *>(entry.buffer.data()) + entry.layout->beginBytes();
-    std::copy(entry.layout->strides().begin(), entry.layout->strides().end(), entry.tensor.strides);
-  }
-  entry.isOutput = !source;
-  bindings.push_back({static_cast<nsa_name>(name), &entry.tensor});
   if (!source)
-    return Status::ok();
-  if (!entry.layout)
-    return accelerator->upload(entry.buffer.data(), source->bytes.data(), source->bytes.size());
-  const std::vector<std::byte> image = entry.layout->scatter(source->bytes);
-  return accelerator->upload(entry.buffer.data(), image.data(), image.size());
+    return accelerator->fill(buffer.data(), poisonOf(dtype), buffer.size());
+  const std::vector<std::byte> image = entryLayout ? entryLayout->scatter(source->bytes) : std::vector<std::byte>();
+  return accelerator->upload(buffer.data(), (entryLayout ? image : source->bytes).data(), buffer.size());
 }
 
 Result<DeviceOperator> DeviceOperator::upload(Accelerator &accelerator, const OperatorInputs &inputs,
                                               const std::set<TensorName> &wanted, const Spacing &spacing) {
+  const Spec &spec = inputs.spec;
   DeviceOperator job;
   job.accelerator = &accelerator;
+  job.outputNames = outputsOf(spec, wanted);
+  const auto add = [&](TensorName name, const std::vector<int64_t> &shape, const HostTensor *source) {
+    const DType dtype = dtypeOf(spec, name);
+    const Lead lead = tensorRule(name).lead;
+    const bool hasHeads = lead != Lead::kNone && lead != Lead::kSequences;
+    const size_t headAxis = !hasHeads ? 0 : spec.layout == Layout::kPacked && !isUpdated(name) ? 1 : 2;
+    return job.add(name, dtype, shape, source,
+                   spacing.isContiguous() ? std::optional<SpacedLayout>()
+                                          : SpacedLayout(dtype, shape, spacing, headAxis));
+  };
   for (const auto &[name, tensor] : inputs.tensors)
-    NSA_RETURN_IF_ERROR(job.add(inputs.spec, name, tensor.shape, &tensor, spacing));
-  for (const Operand &operand : operandsOf(inputs.spec.op)) {
-    const TensorName name = operand.name;
-    if (operand.isRead() || !takes(inputs.spec, name) || (operand.isOptional() && !wanted.count(name)))
-      continue;
-    NSA_RETURN_IF_ERROR(job.add(inputs.spec, name, shapeOf(inputs.spec, name, inputs.extents), nullptr, spacing));
-  }
-  NSA_RETURN_IF_ERROR(job.poisonOutputs());
+    NSA_RETURN_IF_ERROR(add(name, tensor.shape, &tensor));
+  for (const TensorName name : job.outputNames)
+    NSA_RETURN_IF_ERROR(add(name, shapeOf(spec, name, inputs.extents), nullptr));
   return job;
 }
 
@@ -264,12 +266,36 @@ void DeviceOperator::rebind(TensorName name, void *data, const std::vector<int64
   std::copy(strides.begin(), strides.end(), tensor.strides);
 }
 
-Status DeviceOperator::poisonOutputs() {
-  for (auto &[name, entry] : entries)
-    if (entry.isOutput)
-      NSA_RETURN_IF_ERROR(accelerator->fill(entry.buffer.data(), poisonOf(static_cast<DType>(entry.tensor.dtype)),
-                                            entry.buffer.size()));
+Status DeviceCall::poisonOutputs() {
+  for (const TensorName name : outputNames) {
+    const Entry &entry = entries.at(name);
+    NSA_RETURN_IF_ERROR(
+        accelerator->fill(entry.buffer.data(), poisonOf(static_cast<DType>(entry.tensor.dtype)), entry.buffer.size()));
+  }
   return Status::ok();
+}
+
+Status DeviceCall::checkGuards() const {
+  NSA_RETURN_IF_ERROR(accelerator->checkGuards(workspace, "the workspace"));
+  for (const auto &[name, entry] : entries)
+    NSA_RETURN_IF_ERROR(accelerator->checkGuards(entry.buffer, tensorName(name)));
+  return Status::ok();
+}
+
+Result<HostTensor> DeviceCall::download(TensorName name) const {
+  const auto &[buffer, tensor, layout] = entries.at(name);
+  HostTensor target = HostTensor::make(static_cast<DType>(tensor.dtype), {tensor.shape, tensor.shape + tensor.rank});
+  if (!layout) {
+    NSA_RETURN_IF_ERROR(accelerator->download(target.bytes.data(), buffer.data(), target.bytes.size()));
+    return target;
+  }
+  std::vector<std::byte> image(buffer.size());
+  NSA_RETURN_IF_ERROR(accelerator->download(image.data(), buffer.data(), image.size()));
+  if (const int64_t stray = layout->strayBytes(image))
+    return Status::error(ErrorCode::kInternal, std::to_string(stray) + " bytes between the elements of " +
+                                                   std::string(tensorName(name)) + " were written");
+  target.bytes = layout->gather(image);
+  return target;
 }
 
 Status DeviceCall::allocateWorkspace(const nsa_plan *plan) {
@@ -296,26 +322,12 @@ Result<std::vector<nsa_part_time>> DeviceCall::runTimed(const nsa_plan *plan) co
 }
 
 Result<NamedTensors> DeviceOperator::download() const {
+  NSA_RETURN_IF_ERROR(checkGuards());
   NamedTensors outputs;
-  NSA_RETURN_IF_ERROR(accelerator->checkGuards(workspace, "the workspace"));
-  for (const auto &[name, entry] : entries) {
-    NSA_RETURN_IF_ERROR(accelerator->checkGuards(entry.buffer, tensorName(name)));
-    if (!entry.isOutput && !isUpdated(name))
-      continue;
-    HostTensor target = HostTensor::make(static_cast<DType>(entry.tensor.dtype),
-                                         {entry.tensor.shape, entry.tensor.shape + entry.tensor.rank});
-    if (entry.layout) {
-      std::vector<std::byte> image(entry.buffer.size());
-      NSA_RETURN_IF_ERROR(accelerator->download(image.data(), entry.buffer.data(), image.size()));
-      if (const int64_t stray = entry.layout->strayBytes(image))
-        return Status::error(ErrorCode::kInternal, std::to_string(stray) + " bytes between the elements of " +
-                                                       std::string(tensorName(name)) + " were written");
-      target.bytes = entry.layout->gather(image);
-    } else {
-      NSA_RETURN_IF_ERROR(accelerator->download(target.bytes.data(), entry.buffer.data(), target.bytes.size()));
+  for (const auto &[name, entry] : entries)
+    if (outputNames.contains(name) || isUpdated(name)) {
+      NSA_ASSIGN_OR_RETURN(outputs[name], DeviceCall::download(name));
     }
-    outputs.emplace(name, std::move(target));
-  }
   return outputs;
 }
 

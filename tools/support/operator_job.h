@@ -66,6 +66,8 @@ struct SequenceLengths {
 // not.
 std::set<TensorName> allOutputs(Operator op);
 std::set<TensorName> requiredOutputs(Operator op);
+// The outputs of a call: the required ones, and of the optional ones those in `wanted`.
+std::set<TensorName> outputsOf(const Spec &spec, const std::set<TensorName> &wanted);
 
 // Returns the maxima and the extents of a call for sequences of the given lengths. The result contains the tensors
 // cu_seqlens_q and cu_seqlens_k if the layout is packed and the operator reads them. The result contains no other
@@ -88,10 +90,30 @@ public:
   Status enqueue(const nsa_plan *plan) const;
   // Does what `enqueue` does, but waits and returns how long each part took.
   Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
+  // Fills the outputs with poison values again, before another plan runs on the same tensors.
+  Status poisonOutputs();
+  // Fails when a kernel has written around a tensor or the workspace.
+  Status checkGuards() const;
+  // Copies a tensor to the host. Fails when bytes between its elements were written.
+  Result<HostTensor> download(TensorName name) const;
+  // Returns the device's copy of a tensor, for tests that overwrite it with wrong values and for captured calls.
+  nsa_tensor &tensor(TensorName name) { return entries.at(name).tensor; }
+  const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }
 
 protected:
+  struct Entry {
+    Buffer buffer;
+    nsa_tensor tensor{};
+    std::optional<SpacedLayout> layout; // absent: contiguous
+  };
+  // Allocates and binds a tensor, which gets the elements of `source`, or poison values if `source` is null.
+  Status add(TensorName name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source,
+             std::optional<SpacedLayout> layout = {});
+
   Accelerator *accelerator = nullptr;
   std::vector<nsa_binding> bindings;
+  std::map<TensorName, Entry> entries;
+  std::set<TensorName> outputNames;
   Buffer workspace;
 };
 
@@ -102,28 +124,12 @@ public:
   // elements of the tensors lie in memory. Every run updates a cache.
   static Result<DeviceOperator> upload(Accelerator &accelerator, const OperatorInputs &inputs,
                                        const std::set<TensorName> &wanted, const Spacing &spacing = {});
-  // Fills the outputs with poison values again, before another plan runs on the same tensors.
-  Status poisonOutputs();
   // Downloads the outputs and the updated tensors. Fails when bytes between an output's elements, or around a tensor or
   // the workspace, were written.
   Result<NamedTensors> download() const;
-  // Returns the device's copy of a tensor, for tests that overwrite it with wrong values.
-  const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }
   // Makes the tensor `name` use the device memory `data` with the given strides. The caller owns `data`, and `download`
   // does not read it.
   void rebind(TensorName name, void *data, const std::vector<int64_t> &strides);
-
-private:
-  struct Entry {
-    Buffer buffer;
-    nsa_tensor tensor{};
-    bool isOutput = false;
-    std::optional<SpacedLayout> layout; // absent: contiguous
-  };
-  Status add(const Spec &spec, TensorName name, const std::vector<int64_t> &shape, const HostTensor *source,
-             const Spacing &spacing);
-
-  std::map<TensorName, Entry> entries;
 };
 
 struct RunResult {

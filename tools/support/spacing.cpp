@@ -21,7 +21,7 @@ SpacedLayout::SpacedLayout(DType dtype, std::vector<int64_t> given, const Spacin
 }
 
 template <typename Visit> void SpacedLayout::forEachElement(Visit visit) const {
-  const int64_t count = std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const int64_t count = elementsOf(shape);
   std::vector<int64_t> index(shape.size(), 0);
   int64_t place = base;
   for (int64_t element = 0; element < count; ++element) {
@@ -47,7 +47,7 @@ std::vector<std::byte> SpacedLayout::scatter(const std::vector<std::byte> &conti
 
 std::vector<std::byte> SpacedLayout::gather(const std::vector<std::byte> &image) const {
   const int64_t size = dtypeBytes(dtype);
-  const int64_t count = std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const int64_t count = elementsOf(shape);
   std::vector<std::byte> contiguous(static_cast<size_t>(count * size));
   forEachElement([&](int64_t element, int64_t place) {
     std::memcpy(contiguous.data() + element * size, image.data() + place * size, static_cast<size_t>(size));

@@ -79,19 +79,9 @@ public:
 
 private:
   Draft draft(const Sequence &sequence) {
-    switch (choice.structure) {
-    case Structure::kClustered:
-      return clustered(sequence);
-    case Structure::kRecency:
-      return recent(sequence);
-    case Structure::kNeedle:
-      return needle(sequence);
-    case Structure::kRealLocality:
-      return local(sequence);
-    case Structure::kRandom:
-      break;
-    }
-    return {};
+    constexpr Draft (StructuredDraw::*kDrafts[])(const Sequence &) = {
+        nullptr, &StructuredDraw::clustered, &StructuredDraw::recent, &StructuredDraw::needle, &StructuredDraw::local};
+    return (this->*kDrafts[static_cast<size_t>(choice.structure)])(sequence);
   }
 
   size_t rowOf(int64_t time) const { return static_cast<size_t>(time * spec.qkDim); }
