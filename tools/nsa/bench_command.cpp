@@ -58,26 +58,21 @@ Status measure(BenchFlags &flags, Measure verb) {
   for (const bench::NamedSpec &named : flags.choice.specs)
     for (const int64_t tokens : flags.choice.tokens)
       NSA_RETURN_IF_ERROR(bench::promptCase(named.name, named.spec, tokens).maxima.validate(named.spec));
-  Result<nlohmann::ordered_json> report =
-      measureAndPrint(flags.choice, flags.json, [&] { return verb(device, flags); });
-  if (!report)
-    return report.status();
-  if (!flags.json && report->contains("crossover"))
-    for (const nlohmann::ordered_json &crossover : (*report)["crossover"])
-      std::printf("\nCrossover with dense attention, %s: %s\n", crossover.value("heads", "").c_str(),
-                  crossover.value("text", "").c_str());
-  if (!flags.json && report->contains("thresholds"))
-    for (const nlohmann::ordered_json &threshold : (*report)["thresholds"])
-      std::printf("\nThreshold %s, %s: %s\n", threshold.value("route", "").c_str(),
-                  threshold.value("heads", "").c_str(), threshold.value("text", "").c_str());
-  if (!flags.json && report->contains("search")) {
-    const nlohmann::ordered_json &search = (*report)["search"];
+  NSA_ASSIGN_OR_RETURN(const nlohmann::ordered_json report,
+                       measureAndPrint(flags.choice, flags.json, [&] { return verb(device, flags); }));
+  if (flags.json)
+    return Status::ok();
+  for (const nlohmann::ordered_json &crossover : report.value("crossover", nlohmann::ordered_json::array()))
+    std::printf("\nCrossover with dense attention, %s: %s\n", crossover.value("heads", "").c_str(),
+                crossover.value("text", "").c_str());
+  for (const nlohmann::ordered_json &threshold : report.value("thresholds", nlohmann::ordered_json::array()))
+    std::printf("\nThreshold %s, %s: %s\n", threshold.value("route", "").c_str(), threshold.value("heads", "").c_str(),
+                threshold.value("text", "").c_str());
+  if (const auto search = report.find("search"); search != report.end())
     std::printf("\nTuned within %.0f %% of exhaustive search: %d of %d shapes, at worst %.3f times as long\n",
-                (search.value("limit", 1.0) - 1) * 100, search.value("within", 0), search.value("shapes", 0),
-                search.value("worst", 0.0));
-  }
-  if (!flags.json)
-    printResultsPlace(flags.choice, flags.name);
+                (search->value("limit", 1.0) - 1) * 100, search->value("within", 0), search->value("shapes", 0),
+                search->value("worst", 0.0));
+  printResultsPlace(flags.choice, flags.name);
   return Status::ok();
 }
 
@@ -133,36 +128,26 @@ Result<nlohmann::ordered_json> search(bench::BenchDevice &device, const BenchFla
 CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<BenchFlags> &flags,
                        const std::string &name, const std::string &purpose, Measure verb) {
   CLI::App *command = bench.add_subcommand(name, purpose);
-  command
-      ->add_option("--config", flags->configs,
-                   std::string(kConfigValue) +
-                       ": heads, head sizes and what else a specification has; may be repeated (default: " +
-                       (flags->isSearch ? "64/4 heads of 128/128, bf16)" : "the paper's 64/4 heads of 192/128, bf16)"))
-      ->type_name("FILE");
-  command
-      ->add_option("--tokens", flags->choice.tokens,
-                   flags->choosesLengths ? "Lengths, separated by commas (default: powers of two)"
-                   : flags->isSearch     ? "Lengths, separated by commas (default: 8192, on the CPU 1024)"
-                                         : "Lengths, separated by commas (default: 4096 to 65536, on the CPU 1024 "
-                                           "to 4096)")
-      ->delimiter(',')
-      ->check(wholeAbove0())
-      ->type_name("LIST");
-  command->add_option("--samples", flags->choice.samples, "Samples of each measurement")
-      ->check(wholeWithin(1, 10000))
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--warm-ups", flags->choice.warmUps, "Runs before the first sample")
-      ->check(wholeWithin(1, 10000))
-      ->capture_default_str()
-      ->type_name("N");
+  addConfig(*command, flags->configs,
+            std::string("heads, head sizes and what else a specification has; may be repeated (default: ") +
+                (flags->isSearch ? "64/4 heads of 128/128, bf16)" : "the paper's 64/4 heads of 192/128, bf16)"));
+  addOption(*command, "--tokens LIST", flags->choice.tokens,
+            flags->choosesLengths ? "Lengths, separated by commas (default: powers of two)"
+            : flags->isSearch     ? "Lengths, separated by commas (default: 8192, on the CPU 1024)"
+                                  : "Lengths, separated by commas (default: 4096 to 65536, on the CPU 1024 to 4096)",
+            wholeAbove0())
+      ->delimiter(',');
+  addOption(*command, "--samples N", flags->choice.samples, "Samples of each measurement", wholeWithin(1, 10000))
+      ->capture_default_str();
+  addOption(*command, "--warm-ups N", flags->choice.warmUps, "Runs before the first sample", wholeWithin(1, 10000))
+      ->capture_default_str();
   if (!flags->isSearch)
     command->add_flag("--tune,!--no-tune", flags->choice.tuned,
                       "Measure the tuner's winner too, beside the compiler's best guess (default: --no-tune)");
   flags->engine.addKernelBudget(*command);
   flags->engine.addDevice(*command);
   addResults(*command, flags->choice, name + ".csv");
-  command->add_flag("--json", flags->json, "Print a JSON report instead of a table");
+  addJsonFlag(*command, flags->json);
   flags->name = name;
   command->callback([flags, verb, &action] { action = [flags, verb] { return measure(*flags, verb); }; });
   return command;
@@ -179,18 +164,17 @@ void addSearch(CLI::App &bench, Action &action) {
   for (const OperatorDef &def : publicOperators())
     if (isTuned(def.op))
       tuned.emplace_back(def.name, def.op);
-  command->add_option("--ops", flags->operators, "Operators, separated by commas (default: sel,window,dense)")
+  addOption(*command, "--ops LIST", flags->operators, "Operators, separated by commas (default: sel,window,dense)")
       ->delimiter(',')
-      ->transform(namedValue(tuned))
-      ->type_name("LIST");
-  command
-      ->add_option("--exhaustive-budget", flags->exhaustiveSeconds,
-                   "Seconds that each exhaustive search may take; one that it cuts says so (default: no limit)")
-      ->check(secondsAbove0())
-      ->type_name("SECONDS");
+      ->transform(namedValue(tuned));
+  addOption(*command, "--exhaustive-budget SECONDS", flags->exhaustiveSeconds,
+            "Seconds that each exhaustive search may take; one that it cuts says so (default: no limit)",
+            secondsAbove0());
 }
 
-Status summarize(const std::vector<std::string> &paths) {
+using Paths = std::vector<std::string>;
+
+Status summarize(const Paths &paths) {
   // All or nothing: a table of half the files would look like all of them.
   std::string text;
   for (const std::string &path : paths) {
@@ -205,15 +189,14 @@ Status summarize(const std::vector<std::string> &paths) {
 }
 
 void addSummarize(CLI::App &bench, Action &action) {
-  auto paths = std::make_shared<std::vector<std::string>>();
-  CLI::App *command = bench.add_subcommand("summarize", "Print the table of a decoding bench's CSV: shares of the "
-                                                        "branches, tokens read and expected");
+  auto [command, paths] = addVerb<Paths>(
+      bench, action, "summarize",
+      "Print the table of a decoding bench's CSV: shares of the branches, tokens read and expected", summarize);
   command
-      ->add_option("FILE", *paths,
-                   "CSV with the columns S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual, reads_expected")
+      .add_option("FILE", paths,
+                  "CSV with the columns S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual, reads_expected")
       ->required()
       ->type_name("");
-  command->callback([paths, &action] { action = [paths] { return summarize(*paths); }; });
 }
 
 } // namespace
@@ -221,14 +204,9 @@ void addSummarize(CLI::App &bench, Action &action) {
 Result<std::vector<bench::NamedSpec>> readSpecs(Operator op, const std::vector<std::string> &configs) {
   std::vector<bench::NamedSpec> specs;
   for (const std::string &path : configs) {
-    Result<ConfigFile> config = readConfig(path);
-    if (!config)
-      return config.status();
-    Result<Spec> spec = specOf(op, *config);
-    if (!spec)
-      return spec.status();
-    const bool isFile = config->path == path;
-    specs.push_back({isFile ? std::filesystem::path(path).stem().string() : "config", *spec});
+    NSA_ASSIGN_OR_RETURN(const ConfigFile config, readConfig(path));
+    NSA_ASSIGN_OR_RETURN(const Spec spec, specOf(op, config));
+    specs.push_back({config.path == path ? std::filesystem::path(path).stem().string() : "config", spec});
   }
   return specs;
 }
@@ -250,10 +228,8 @@ Result<nlohmann::ordered_json> measureAndPrint(bench::LengthChoice &choice, bool
 }
 
 void addResults(CLI::App &command, bench::LengthChoice &choice, const std::string &csv) {
-  command
-      .add_option("--results", choice.results,
-                  "Folder for " + command.get_name() + ".json and " + csv + " (default: nothing is written)")
-      ->type_name("DIR");
+  addOption(command, "--results DIR", choice.results,
+            "Folder for " + command.get_name() + ".json and " + csv + " (default: nothing is written)");
 }
 
 void printResultsPlace(const bench::LengthChoice &choice, const std::string &name) {
@@ -271,11 +247,9 @@ void addBenchCommand(CLI::App &app, Action &action) {
   CLI::App *command = addMeasuring(
       *bench, action, flags, "prefill",
       "The whole forward pass and its parts beside dense attention, and from which length on it is faster", prefill);
-  command
-      ->add_option("--peers", flags->peers,
-                   "Script that measures other implementations (default, on a GPU: torch's); without any, dense "
-                   "attention is ours")
-      ->type_name("FILE");
+  addOption(*command, "--peers FILE", flags->peers,
+            "Script that measures other implementations (default, on a GPU: torch's); without any, dense attention is "
+            "ours");
   command->add_flag("--no-peers", flags->noPeers, "Only this library");
   addMeasuring(*bench, action, std::make_shared<BenchFlags>(), "selection",
                "Selection alone: lists per second, and memory", selection);
@@ -290,20 +264,15 @@ void addBenchCommand(CLI::App &app, Action &action) {
                                      thresholds);
   threshold->add_flag("--store", thresholdFlags->store, "Keep the thresholds in the database, for plans to come");
   thresholdFlags->engine.addCache(*threshold);
-  CLI::Option *batches = threshold
-                             ->add_option("--decode-batch", thresholdFlags->decodeBatches,
-                                          "Batches of decode, separated by commas, at which the number of programs "
-                                          "that share the keys of a query is measured (default: none)")
-                             ->delimiter(',')
-                             ->check(wholeWithin(1, 65536))
-                             ->type_name("LIST");
+  CLI::Option *batches = addOption(*threshold, "--decode-batch LIST", thresholdFlags->decodeBatches,
+                                   "Batches of decode, separated by commas, at which the number of programs that "
+                                   "share the keys of a query is measured (default: none)",
+                                   wholeWithin(1, 65536))
+                             ->delimiter(',');
   thresholdFlags->decodeTokens = {4096, 16384, 65536};
-  threshold
-      ->add_option("--decode-tokens", thresholdFlags->decodeTokens,
-                   "Lengths of decode's caches, separated by commas (default: 4096,16384,65536)")
+  addOption(*threshold, "--decode-tokens LIST", thresholdFlags->decodeTokens,
+            "Lengths of decode's caches, separated by commas (default: 4096,16384,65536)", wholeWithin(1, 1 << 22))
       ->delimiter(',')
-      ->check(wholeWithin(1, 1 << 22))
-      ->type_name("LIST")
       ->needs(batches);
   addSearch(*bench, action);
   addDecodeBench(*bench, action);

@@ -39,12 +39,10 @@ Status run(DecodeFlags &flags) {
         NSA_RETURN_IF_ERROR(choice.maximaOf(batch, tokens).validate(named.spec));
   }
   NSA_ASSIGN_OR_RETURN(bench::BenchDevice device, bench::BenchDevice::open(flags.engine.settings));
-  Result<nlohmann::ordered_json> report =
-      measureAndPrint(choice, flags.json, [&] { return bench::benchDecode(device, choice); });
-  if (!report)
-    return report.status();
+  NSA_ASSIGN_OR_RETURN(const nlohmann::ordered_json report,
+                       measureAndPrint(choice, flags.json, [&] { return bench::benchDecode(device, choice); }));
   if (!flags.json) {
-    std::printf("\n%s\n", report->value("note", "").c_str());
+    std::printf("\n%s\n", report.value("note", "").c_str());
     printResultsPlace(choice, "decode");
   }
   return Status::ok();
@@ -72,10 +70,9 @@ void addShape(CLI::App &command, DecodeFlags &flags) {
                  {"--n_sel", &shape.selCount, "Blocks that a query selects"},
                  {"--w", &shape.window, "Tokens of the window"}};
   for (const auto &[name, field, about] : options)
-    flags.shapeOptions.push_back(command.add_option(name, *field, std::string(about) + " (without --config)")
-                                     ->check(wholeAbove0())
-                                     ->capture_default_str()
-                                     ->type_name("N"));
+    flags.shapeOptions.push_back(
+        addOption(command, name + std::string(" N"), *field, std::string(about) + " (without --config)", wholeAbove0())
+            ->capture_default_str());
   const auto readDtype = [&shape](const std::string &name) {
     Result<DType> dtype = parseDType(name);
     if (!dtype || *dtype == DType::kI32)
@@ -86,9 +83,8 @@ void addShape(CLI::App &command, DecodeFlags &flags) {
                                    .add_option_function<std::string>(
                                        "--dtype", readDtype, "bf16, fp16 or fp32 (without --config; default: bf16)")
                                    ->type_name("TYPE"));
-  for (const char *name : {"--dim", "--branch_force_mode"})
-    command.add_option(name, flags.ignored, "Taken and without effect: there is no module around the attention")
-        ->type_name("VALUE");
+  for (const char *name : {"--dim VALUE", "--branch_force_mode VALUE"})
+    addOption(command, name, flags.ignored, "Taken and without effect: there is no module around the attention");
 }
 
 } // namespace
@@ -97,42 +93,28 @@ void addDecodeBench(CLI::App &bench, Action &action) {
   auto flags = std::make_shared<DecodeFlags>();
   CLI::App *command = bench.add_subcommand(
       "decode", "Steps of decoding from a cache: time by branch, and the tokens that a step reads");
-  command
-      ->add_option("--config", flags->configs,
-                   std::string(kConfigValue) +
-                       ": heads, head sizes and what else a specification has; may be repeated (default: 8/2 heads of "
-                       "32/32)")
-      ->type_name("FILE");
+  addConfig(*command, flags->configs,
+            "heads, head sizes and what else a specification has; may be repeated (default: 8/2 heads of 32/32)");
   bench::DecodeChoice &choice = flags->choice;
   choice.tokens = {512, 1024, 2048, 4096};
   choice.samples = 64;
   choice.warmUps = 8;
-  command
-      ->add_option("--tokens,--S_list", choice.tokens, "Tokens in the cache before the first step, separated by commas")
+  addOption(*command, "--tokens,--S_list LIST", choice.tokens,
+            "Tokens in the cache before the first step, separated by commas", wholeAbove0())
       ->delimiter(',')
-      ->check(wholeAbove0())
-      ->capture_default_str()
-      ->type_name("LIST");
-  command->add_option("--batch,--B", choice.batches, "Numbers of sequences, separated by commas")
+      ->capture_default_str();
+  addOption(*command, "--batch,--B LIST", choice.batches, "Numbers of sequences, separated by commas", wholeAbove0())
       ->delimiter(',')
-      ->check(wholeAbove0())
-      ->capture_default_str()
-      ->type_name("LIST");
-  command->add_option("--new-tokens", choice.newTokens, "Tokens of each sequence in a step")
-      ->check(wholeWithin(1, 64))
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--page-size", flags->pageSize, "Tokens of a page; 0: no pages (default: the configuration's)")
-      ->check(wholeFrom0())
-      ->type_name("N");
-  command->add_option("--samples,--iters", choice.samples, "Steps from each length on")
-      ->check(wholeWithin(1, 10000))
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--warm-ups,--warmup", choice.warmUps, "The first of them, which are not counted")
-      ->check(wholeWithin(0, 10000))
-      ->capture_default_str()
-      ->type_name("N");
+      ->capture_default_str();
+  addOption(*command, "--new-tokens N", choice.newTokens, "Tokens of each sequence in a step", wholeWithin(1, 64))
+      ->capture_default_str();
+  addOption(*command, "--page-size N", flags->pageSize, "Tokens of a page; 0: no pages (default: the configuration's)",
+            wholeFrom0());
+  addOption(*command, "--samples,--iters N", choice.samples, "Steps from each length on", wholeWithin(1, 10000))
+      ->capture_default_str();
+  addOption(*command, "--warm-ups,--warmup N", choice.warmUps, "The first of them, which are not counted",
+            wholeWithin(0, 10000))
+      ->capture_default_str();
   command->add_flag("--tune", choice.tuned, "Tune the kernels that have choices first");
   flags->engine.addKernelBudget(*command);
   flags->engine.addDevice(*command);
@@ -140,7 +122,7 @@ void addDecodeBench(CLI::App &bench, Action &action) {
   addResults(*command, choice,
              "decode.csv with S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual and reads_expected; of several "
              "configurations or batches decode_NAME_bN.csv each");
-  command->add_flag("--json", flags->json, "Print a JSON report instead of a table");
+  addJsonFlag(*command, flags->json);
   command->callback([flags, &action] {
     for (const CLI::Option *option : flags->shapeOptions)
       if (!flags->configs.empty() && option->count() > 0)

@@ -16,6 +16,8 @@ namespace {
 // The compiler refuses longer programs with a message that names this limit.
 constexpr uint64_t kMostBytes = (uint64_t{16} << 20) + 1;
 
+constexpr const char *kProgramFiles = "Kernels or libraries (docs/language.md)";
+
 struct CheckFlags {
   std::vector<std::string> paths, settings;
   std::string target, compilerPath;
@@ -85,35 +87,29 @@ Result<ExitCode> format(const FormatFlags &flags) {
   return isGood ? ExitCode::kDone : ExitCode::kFailed;
 }
 
-Ending endingOf(const Result<ExitCode> &code) { return code ? Ending(*code) : Ending(code.status()); }
-
 } // namespace
 
 void addCheckCommand(CLI::App &app, Action &action) {
-  auto flags = std::make_shared<CheckFlags>();
-  CLI::App *command = app.add_subcommand("check", "Check files of the tile language for all targets; needs no device");
-  command->add_option("FILE", flags->paths, "Kernels or libraries (docs/language.md)")->required()->type_name("");
-  command->add_flag("--explain", flags->explains,
-                    "Print what the text does not say: the axes of each value, what of it exists, fills and edges");
-  command->add_option("--target", flags->target, compileTargetsText())
-      ->check(CLI::IsMember(compileTargets()).description(""))
-      ->type_name("TARGET");
-  addSettings(*command, flags->settings,
+  auto [verb, flags] = addVerb<CheckFlags>(app, action, "check",
+                                           "Check files of the tile language for all targets; needs no device", check);
+  verb.add_option("FILE", flags.paths, kProgramFiles)->required()->type_name("");
+  verb.add_flag("--explain", flags.explains,
+                "Print what the text does not say: the axes of each value, what of it exists, fills and edges");
+  addOption(verb, "--target TARGET", flags.target, compileTargetsText(), compileTarget());
+  addSettings(verb, flags.settings,
               "A value of the problem or a choice, e.g. columns=1000; may be repeated (default: usual sizes, and the "
               "choices that are predicted to be the fastest)");
-  addCompilerOption(*command, flags->compilerPath);
-  command->add_flag("--json", flags->json, "Print a JSON report");
-  command->callback([flags, &action] { action = [flags] { return endingOf(check(*flags)); }; });
+  addCompilerOption(verb, flags.compilerPath);
+  addJsonFlag(verb, flags.json);
 }
 
 void addFmtCommand(CLI::App &app, Action &action) {
-  auto flags = std::make_shared<FormatFlags>();
-  CLI::App *command = app.add_subcommand("fmt", "Lay out files of the tile language in the one way");
-  command->footer("A file with errors is left alone, and the errors are printed.");
-  command->add_option("FILE", flags->paths, "Kernels or libraries (docs/language.md)")->required()->type_name("");
-  command->add_flag("--check", flags->isCheck, "Change no file, and fail if one is laid out otherwise");
-  addCompilerOption(*command, flags->compilerPath);
-  command->callback([flags, &action] { action = [flags] { return endingOf(format(*flags)); }; });
+  auto [verb, flags] =
+      addVerb<FormatFlags>(app, action, "fmt", "Lay out files of the tile language in the one way", format);
+  verb.footer("A file with errors is left alone, and the errors are printed.");
+  verb.add_option("FILE", flags.paths, kProgramFiles)->required()->type_name("");
+  verb.add_flag("--check", flags.isCheck, "Change no file, and fail if one is laid out otherwise");
+  addCompilerOption(verb, flags.compilerPath);
 }
 
 } // namespace nsa::tools

@@ -1,4 +1,4 @@
-#include "tools/nsa/command_line.h"
+#include "tools/nsa/command/command.h"
 
 #include "tools/nsa/command/ordered_help.h"
 

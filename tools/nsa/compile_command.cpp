@@ -16,7 +16,7 @@ namespace nsa::tools {
 namespace {
 
 struct Stage {
-  const char *name;
+  std::string_view name;
   nsa_compiler_stage stage;
   bool gpu, cpu;
 };
@@ -34,9 +34,7 @@ struct CompileFlags {
   bool json = false;
 };
 
-const Stage &stageNamed(const std::string &name) {
-  return *std::find_if(std::begin(kStages), std::end(kStages), [&](const Stage &stage) { return name == stage.name; });
-}
+const Stage &stageNamed(const std::string &name) { return *std::ranges::find(kStages, name, &Stage::name); }
 
 // An operator of several kernels has no stage to show: each of them has.
 Status severalKernels(const Spec &spec, const Maxima &maxima) {
@@ -51,16 +49,10 @@ Status severalKernels(const Spec &spec, const Maxima &maxima) {
                          "name one of them: " + list);
 }
 
-Result<CompileRequest> makeRequest(const CompileFlags &flags) {
+Result<CompileRequest> makeRequest(const CompileFlags &flags, const nsa::EngineOptions &options) {
   NSA_ASSIGN_OR_RETURN(SpecFlags::Chosen chosen, flags.spec.resolve());
   if (isWhole(chosen.spec.op))
     return severalKernels(chosen.spec, chosen.maxima);
-  nsa::EngineOptions options;
-  options.nvrtcPath = flags.nvrtcPath;
-  options.templateDir = flags.templateDir;
-  options.cpuFeatures = flags.cpuFeatures;
-  NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
-
   const Problem problem = Problem::make(chosen.spec, chosen.maxima);
   CompileRequest request;
   request.target = flags.target;
@@ -107,8 +99,11 @@ Status writeOutput(const std::string &path, std::span<const std::byte> data) {
 Status compile(const CompileFlags &flags) {
   nsa::EngineOptions options;
   options.compilerPath = flags.compilerPath;
+  options.nvrtcPath = flags.nvrtcPath;
+  options.templateDir = flags.templateDir;
+  options.cpuFeatures = flags.cpuFeatures;
   NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
-  NSA_ASSIGN_OR_RETURN(CompileRequest request, makeRequest(flags));
+  NSA_ASSIGN_OR_RETURN(CompileRequest request, makeRequest(flags, options));
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> compiler, CompilerLibrary::open(options.compilerPath));
   if (flags.list)
     return listCandidates(*compiler, request, flags.json);
@@ -163,36 +158,24 @@ void addCompileCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<CompileFlags>();
   CLI::App *command = app.add_subcommand("compile", "Compile one kernel down to a stage and show it; needs no GPU");
   flags->spec.add(*command, OperatorChoice::kKernels);
-  command->add_option("--target", flags->target, compileTargetsText())
-      ->required()
-      ->check(CLI::IsMember(compileTargets()).description(""))
-      ->type_name("TARGET");
+  addOption(*command, "--target TARGET", flags->target, compileTargetsText(), compileTarget())->required();
   std::vector<std::string> names;
   for (const Stage &stage : kStages)
-    names.push_back(stage.name);
-  auto *emit = command
-                   ->add_option("--emit", flags->emit,
-                                "template, tile, scheduled, cuda, llvm, ptx, cubin, or image (the CPU's binary)")
-                   ->check(CLI::IsMember(names).description(""))
-                   ->type_name("STAGE");
-  auto *list = command->add_flag("--list", flags->list, "List the candidates instead, cheapest predicted first");
-  emit->excludes(list);
-  command->add_option("-o,--output", flags->outputPath, "Write there instead of to stdout")->type_name("FILE");
-  command->add_option("--template", flags->templateName, "Only this template (default: the cheapest that serves)")
-      ->type_name("NAME");
+    names.emplace_back(stage.name);
+  auto *emit = addOption(*command, "--emit STAGE", flags->emit,
+                         "template, tile, scheduled, cuda, llvm, ptx, cubin, or image (the CPU's binary)",
+                         CLI::IsMember(names).description(""));
+  emit->excludes(command->add_flag("--list", flags->list, "List the candidates instead, cheapest predicted first"));
+  addOption(*command, "-o,--output FILE", flags->outputPath, "Write there instead of to stdout");
+  addOption(*command, "--template NAME", flags->templateName, "Only this template (default: the cheapest that serves)");
   addSettings(*command, flags->settings, "One of the template's choices, e.g. query_tile=64; may be repeated");
-  command
-      ->add_option("--template-dir", flags->templateDir,
-                   "Templates from a folder instead of the built-in ones (default: NSA_TEMPLATE_DIR)")
-      ->type_name("DIR");
-  command
-      ->add_option("--cpu-features", flags->cpuFeatures,
-                   "x86-64-v3 or x86-64-v4 (default: NSA_CPU_FEATURES, else this machine's)")
-      ->type_name("LEVEL");
+  addOption(*command, "--template-dir DIR", flags->templateDir,
+            "Templates from a folder instead of the built-in ones (default: NSA_TEMPLATE_DIR)");
+  addOption(*command, "--cpu-features LEVEL", flags->cpuFeatures,
+            "x86-64-v3 or x86-64-v4 (default: NSA_CPU_FEATURES, else this machine's)");
   addCompilerOption(*command, flags->compilerPath);
-  command->add_option("--nvrtc", flags->nvrtcPath, "NVRTC's library (default: NSA_NVRTC, else searched)")
-      ->type_name("FILE");
-  command->add_flag("--json", flags->json, "Print a JSON report");
+  addOption(*command, "--nvrtc FILE", flags->nvrtcPath, "NVRTC's library (default: NSA_NVRTC, else searched)");
+  addJsonFlag(*command, flags->json);
   command->callback([flags, &action] {
     if (!flags->list && flags->emit.empty())
       throw CLI::RequiredError("--emit or --list");

@@ -32,7 +32,7 @@ struct Finding {
   std::string subject;
   bool ok = false;
   std::string text;
-  std::string advice; // what to do when not ok
+  std::string advice = {}; // what to do when not ok
 };
 
 Finding broken(std::string subject, const Status &status) {
@@ -68,15 +68,13 @@ Result<std::string> tryDevice(const std::string &device, const nsa::EngineOption
   if (!check.within())
     return Status::error(ErrorCode::kInternal, "the answer is wrong: " + check.toString(),
                          "please report it with the output of `nsa doctor --json`");
-  char text[96];
-  std::snprintf(text, sizeof text, "compiles and answers within the contract (relative RMS %.2g)",
-                check.outputs.front().error->relativeRms);
-  return std::string(text);
+  return "compiles and answers within the contract (relative RMS " +
+         formatNumber("%.2g)", check.outputs.front().error->relativeRms);
 }
 
 Finding checkDevice(const std::string &subject, const std::string &device, const nsa::EngineOptions &options) {
   Result<std::string> result = tryDevice(device, options);
-  return result ? Finding{subject, true, *result, ""} : broken(subject, result.status());
+  return result ? Finding{subject, true, *result} : broken(subject, result.status());
 }
 
 Finding checkCompiler(const nsa::EngineOptions &options, std::shared_ptr<const CompilerLibrary> &compiler) {
@@ -84,7 +82,7 @@ Finding checkCompiler(const nsa::EngineOptions &options, std::shared_ptr<const C
   if (!opened)
     return broken("compiler", opened.status());
   compiler = *opened;
-  return {"compiler", true, compiler->path() + " (" + compiler->sourceId() + ")", ""};
+  return {"compiler", true, compiler->path() + " (" + compiler->sourceId() + ")"};
 }
 
 Finding checkNvrtc(const CompilerLibrary &compiler, const nsa::EngineOptions &options, const std::string &target,
@@ -103,7 +101,7 @@ Finding checkNvrtc(const CompilerLibrary &compiler, const nsa::EngineOptions &op
     return broken("nvrtc", kernel.status());
   const auto version = kernel->manifest.evidence.find("nvrtc");
   found = version == kernel->manifest.evidence.end() ? "" : version->second;
-  return {"nvrtc", true, "version " + (found.empty() ? "unknown" : found) + ", compiles for " + target, ""};
+  return {"nvrtc", true, "version " + (found.empty() ? "unknown" : found) + ", compiles for " + target};
 }
 
 constexpr const char *kEngineSubject = "engine";
@@ -126,8 +124,8 @@ Finding checkCache(const DoctorFlags &flags) {
     return {"cache", false, path + ": " + trouble,
             "kernels are made anew in each process; choose another file with --cache or NSA_CACHE_DIR"};
   if (path != ":memory:" && !std::filesystem::exists(path))
-    return {"cache", true, path + " (is made when the first kernel is stored)", ""};
-  return {"cache", true, path, ""};
+    return {"cache", true, path + " (is made when the first kernel is stored)"};
+  return {"cache", true, path};
 }
 
 // The GPU kernels of a database or pack, which is not changed.
@@ -186,7 +184,7 @@ Status examine(const DoctorFlags &flags) {
   options.cachePath = flags.engine.settings.cachePath;
   NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
   std::vector<Finding> findings;
-  findings.push_back({"version", true, std::string(nsa_version()) + " (" + nsa_source_id() + ")", ""});
+  findings.push_back({"version", true, std::string(nsa_version()) + " (" + nsa_source_id() + ")"});
 
   std::string target = "sm_80"; // something to compile for where there is no GPU
   int driverVersion = 0;
@@ -196,13 +194,13 @@ Status examine(const DoctorFlags &flags) {
     findings.push_back(broken("driver", driver.status()));
   } else {
     driverVersion = (*driver)->version();
-    findings.push_back({"driver", true, "CUDA " + cuda::versionText(driverVersion), ""});
+    findings.push_back({"driver", true, "CUDA " + cuda::versionText(driverVersion)});
     if (Result<cuda::DeviceInfo> info = cuda::readDeviceInfo(**driver, 0); !info) {
       findings.push_back(broken("gpu", info.status()));
     } else {
       target = facts.target = info->target;
       gpu = true;
-      findings.push_back({"gpu", true, info->name + ", " + target, ""});
+      findings.push_back({"gpu", true, info->name + ", " + target});
     }
   }
   std::shared_ptr<const CompilerLibrary> compiler;
@@ -221,7 +219,7 @@ Status examine(const DoctorFlags &flags) {
   for (const PairingFault &fault : faults)
     findings.push_back({"versions", false, fault.text, fault.advice});
   if (faults.empty())
-    findings.push_back({"versions", true, "driver, NVRTC, libraries and stored kernels go together", ""});
+    findings.push_back({"versions", true, "driver, NVRTC, libraries and stored kernels go together"});
   // Without a compiler there is nothing to try, as where kernels are only taken from files.
   const bool tries = compiler || access(CompilerLibrary::resolvePath(options.compilerPath).c_str(), F_OK) == 0;
   nlohmann::json cpuWorks, cudaWorks = gpu ? nlohmann::json() : nlohmann::json(false); // null: was not tried
@@ -229,7 +227,7 @@ Status examine(const DoctorFlags &flags) {
     findings.push_back(checkDevice("cpu run", "cpu", options));
     cpuWorks = findings.back().ok;
   } else {
-    findings.push_back({"cpu run", stored.kernels > 0, "not tried: no compiler", ""});
+    findings.push_back({"cpu run", stored.kernels > 0, "not tried: no compiler"});
   }
   if (tries && gpu) {
     findings.push_back(checkDevice("gpu run", "cuda:0", options));
@@ -269,13 +267,11 @@ Status examine(const DoctorFlags &flags) {
 } // namespace
 
 void addDoctorCommand(CLI::App &app, Action &action) {
-  auto flags = std::make_shared<DoctorFlags>();
-  CLI::App *command =
-      app.add_subcommand("doctor", "Check driver, GPU, compiler, NVRTC and cache, and run a small kernel");
-  command->footer("It also says whether the versions of all these go together.");
-  flags->engine.addCache(*command);
-  command->add_flag("--json", flags->json, "Print a JSON report");
-  command->callback([flags, &action] { action = [flags] { return examine(*flags); }; });
+  auto [verb, flags] = addVerb<DoctorFlags>(
+      app, action, "doctor", "Check driver, GPU, compiler, NVRTC and cache, and run a small kernel", examine);
+  verb.footer("It also says whether the versions of all these go together.");
+  flags.engine.addCache(verb);
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

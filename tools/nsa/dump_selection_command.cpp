@@ -19,25 +19,13 @@ struct DumpFlags {
   EngineFlags engine;
 };
 
-nsa_tensor apiTensor(HostTensor &tensor) {
-  nsa_tensor result = NSA_INIT(nsa_tensor);
-  result.data = tensor.bytes.data();
-  result.dtype = static_cast<nsa_dtype>(tensor.dtype);
-  result.rank = static_cast<int32_t>(tensor.shape.size());
-  int64_t stride = 1;
-  for (size_t axis = tensor.shape.size(); axis-- > 0;) {
-    result.shape[axis] = tensor.shape[axis];
-    result.strides[axis] = stride;
-    stride *= tensor.shape[axis];
-  }
-  return result;
-}
+nsa_tensor apiTensor(HostTensor &tensor) { return contiguousTensor(tensor.bytes.data(), tensor.dtype, tensor.shape); }
 
 // Merged ranges [.., kv_heads, sel_count, 2] of the lists.
 Result<HostTensor> rangesOf(OperatorInputs &inputs, HostTensor &lists) {
-  HostTensor ranges = HostTensor::make(DType::kI32, lists.shape);
-  ranges.shape.push_back(2);
-  ranges.bytes.resize(lists.bytes.size() * 2);
+  std::vector<int64_t> shape = lists.shape;
+  shape.push_back(2);
+  HostTensor ranges = HostTensor::make(DType::kI32, std::move(shape));
   nsa_range_options options = NSA_INIT(nsa_range_options);
   options.sel_block = inputs.spec.selBlock;
   options.merge = 1;
@@ -57,7 +45,7 @@ Result<HostTensor> rangesOf(OperatorInputs &inputs, HostTensor &lists) {
 
 // [[[begin, end], ...] per group] of the query in a row of [rows, kv_heads, sel_count, 2].
 nlohmann::json groupsOf(const Spec &spec, const HostTensor &ranges, int64_t row) {
-  const auto *bounds = reinterpret_cast<const int32_t *>(ranges.bytes.data()) + row * spec.kvHeads * spec.selCount * 2;
+  const int32_t *bounds = ranges.integers().data() + row * spec.kvHeads * spec.selCount * 2;
   nlohmann::json groups = nlohmann::json::array();
   for (int32_t group = 0; group < spec.kvHeads; ++group, bounds += int64_t{spec.selCount} * 2) {
     nlohmann::json list = nlohmann::json::array();
@@ -108,26 +96,21 @@ Status dump(const DumpFlags &flags) {
 } // namespace
 
 void addDumpSelectionCommand(CLI::App &app, Action &action) {
-  auto flags = std::make_shared<DumpFlags>();
-  CLI::App *command =
-      app.add_subcommand("dump-selection", "Run select or nsa over a file and write what each query chose");
-  command->footer("One JSON line for each query, with ranges of tokens: {\"t\": position, \"ranges\": [[[begin, end], "
-                  "...] per group]}");
+  auto [verb, flags] = addVerb<DumpFlags>(app, action, "dump-selection",
+                                          "Run select or nsa over a file and write what each query chose", dump);
+  verb.footer("One JSON line for each query, with ranges of tokens: {\"t\": position, \"ranges\": [[[begin, end], "
+              "...] per group]}");
   std::vector<std::pair<std::string, Operator>> selecting;
   for (const OperatorDef &def : publicOperators())
     if (const Operand *lists = def.operandOf(TensorName::kBlockList); lists && !lists->isRead() && !def.hasCache)
       selecting.emplace_back(def.name, def.op);
-  command->add_option("--op", flags->op, "The operator: select or nsa")
-      ->required()
-      ->transform(namedValue(selecting))
-      ->type_name("OP");
-  addInputFiles(*command, flags->configPath, flags->inputPath);
-  command->add_option("-o,--output", flags->outputPath, "Write there instead of to stdout")->type_name("FILE");
-  flags->engine.addDevice(*command);
-  flags->engine.addMiss(*command);
-  flags->engine.addCache(*command);
-  flags->engine.addKernelBudget(*command);
-  command->callback([flags, &action] { action = [flags] { return dump(*flags); }; });
+  addOption(verb, "--op OP", flags.op, "The operator: select or nsa")->required()->transform(namedValue(selecting));
+  addInputFiles(verb, flags.configPath, flags.inputPath);
+  addOption(verb, "-o,--output FILE", flags.outputPath, "Write there instead of to stdout");
+  flags.engine.addDevice(verb);
+  flags.engine.addMiss(verb);
+  flags.engine.addCache(verb);
+  flags.engine.addKernelBudget(verb);
 }
 
 } // namespace nsa::tools

@@ -80,15 +80,14 @@ Status explainSpec(const ExplainFlags &flags) {
 } // namespace
 
 void addExplainCommand(CLI::App &app, Action &action) {
-  auto flags = std::make_shared<ExplainFlags>();
-  CLI::App *command = app.add_subcommand("explain", "Say what would run for a spec and why, without compiling");
-  command->footer("The exit code is 1 where a plan would fail.");
-  flags->spec.add(*command);
-  flags->engine.addDevice(*command);
-  flags->engine.addCache(*command);
-  flags->engine.addMiss(*command);
-  command->add_flag("--json", flags->json, "Print a JSON report");
-  command->callback([flags, &action] { action = [flags] { return explainSpec(*flags); }; });
+  auto [verb, flags] = addVerb<ExplainFlags>(app, action, "explain",
+                                             "Say what would run for a spec and why, without compiling", explainSpec);
+  verb.footer("The exit code is 1 where a plan would fail.");
+  flags.spec.add(verb);
+  flags.engine.addDevice(verb);
+  flags.engine.addCache(verb);
+  flags.engine.addMiss(verb);
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

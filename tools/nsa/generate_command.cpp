@@ -72,37 +72,30 @@ Status generate(const GenerateFlags &flags) {
 } // namespace
 
 void addGenerateCommand(CLI::App &app, Action &action) {
-  auto flags = std::make_shared<GenerateFlags>();
-  CLI::App *command = app.add_subcommand("generate", "Draw an operator's inputs from a seed into a safetensors file");
-  command->footer("Of decode the queries' tokens are new, and the other keys are in the cache.");
-  addOperatorFlag(*command, flags->op);
-  command->add_option("--config", flags->configPath, std::string(kConfigValue) + ": " + configKeys())
-      ->required()
-      ->type_name("FILE");
-  flags->lengths.add(*command);
-  command
-      ->add_option_function<std::string>(
-          "--structure",
-          [flags](const std::string &name) {
-            Result<Structure> structure = parseStructure(name);
-            if (!structure)
-              throw CLI::ValidationError("--structure", name + " " + structure.status().error().rule);
-            flags->choice.structure = *structure;
-          },
+  auto [verb, flags] = addVerb<GenerateFlags>(
+      app, action, "generate", "Draw an operator's inputs from a seed into a safetensors file", generate);
+  verb.footer("Of decode the queries' tokens are new, and the other keys are in the cache.");
+  addOperatorFlag(verb, flags.op);
+  addConfig(verb, flags.configPath, configKeys())->required();
+  flags.lengths.add(verb);
+  const auto readStructure = [&choice = flags.choice](const std::string &name) {
+    Result<Structure> structure = parseStructure(name);
+    if (!structure)
+      throw CLI::ValidationError("--structure", name + " " + structure.status().error().rule);
+    choice.structure = *structure;
+  };
+  verb.add_option_function<std::string>(
+          "--structure", readStructure,
           "How selection behaves: random; clustered (blocks that are wanted together); recency (near blocks); needle "
           "(the last queries find one block); real-locality (neighbouring queries agree as a trained model's). All but "
           "random: of nsa and decode with the mean (default: random)")
       ->type_name("NAME");
-  command->add_option("--needle-position", flags->choice.needlePosition, "A token of the block to find (needle)")
-      ->check(wholeFrom0())
-      ->type_name("TOKEN")
+  addOption(verb, "--needle-position TOKEN", flags.choice.needlePosition, "A token of the block to find (needle)",
+            wholeFrom0())
       ->capture_default_str();
-  command->add_option("--seed", flags->seed, "The same seed gives the same file")
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_option("--output", flags->outputPath, "Safetensors file to write")->required()->type_name("FILE");
-  command->add_flag("--json", flags->json, "Print a JSON report");
-  command->callback([flags, &action] { action = [flags] { return generate(*flags); }; });
+  addOption(verb, "--seed N", flags.seed, "The same seed gives the same file")->capture_default_str();
+  addOption(verb, "--output FILE", flags.outputPath, "Safetensors file to write")->required();
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

@@ -121,33 +121,28 @@ Status run(const RunFlags &flags) {
 } // namespace
 
 void addRunCommand(CLI::App &app, Action &action) {
-  auto flags = std::make_shared<RunFlags>();
-  CLI::App *command = app.add_subcommand("run", "Run an operator over the tensors of a safetensors file");
-  addOperatorFlag(*command, flags->op);
-  addInputFiles(*command, flags->configPath, flags->inputPath);
-  command
-      ->add_option("--output", flags->outputPath,
-                   "Safetensors file to write: the operator's outputs, of decode also the cache and reads")
-      ->required()
-      ->type_name("FILE");
-  command->add_flag("--all-outputs", flags->allOutputs,
-                    "Write the optional outputs too: lse, reads; of nsa o_*, lse_*, block_list, k_comp, v_comp, reads; "
-                    "of decode o_*, lse_*, block_list");
-  flags->engine.addDevice(*command);
-  flags->engine.addMiss(*command);
-  flags->engine.addCache(*command);
-  flags->engine.addKernelBudget(*command);
-  command->add_flag("--check", flags->check,
-                    "Compare every output, the optional ones too, with the fp64 reference, and of decode that nothing "
-                    "else in the cache has changed; beyond the contract's limits is a failure and writes nothing");
-  command
-      ->add_option("--decode-last", flags->decodeLast,
-                   "Of nsa: decode so many of each sequence's last tokens once more from a cache that the others fill, "
-                   "contiguous and in pages, and compare them with the fp64 reference and the lists of this run")
-      ->check(wholeAbove0())
-      ->type_name("N");
-  command->add_flag("--json", flags->json, "Print a JSON report");
-  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+  auto [verb, flags] =
+      addVerb<RunFlags>(app, action, "run", "Run an operator over the tensors of a safetensors file", run);
+  addOperatorFlag(verb, flags.op);
+  addInputFiles(verb, flags.configPath, flags.inputPath);
+  addOption(verb, "--output FILE", flags.outputPath,
+            "Safetensors file to write: the operator's outputs, of decode also the cache and reads")
+      ->required();
+  verb.add_flag("--all-outputs", flags.allOutputs,
+                "Write the optional outputs too: lse, reads; of nsa o_*, lse_*, block_list, k_comp, v_comp, reads; "
+                "of decode o_*, lse_*, block_list");
+  flags.engine.addDevice(verb);
+  flags.engine.addMiss(verb);
+  flags.engine.addCache(verb);
+  flags.engine.addKernelBudget(verb);
+  verb.add_flag("--check", flags.check,
+                "Compare every output, the optional ones too, with the fp64 reference, and of decode that nothing "
+                "else in the cache has changed; beyond the contract's limits is a failure and writes nothing");
+  addOption(verb, "--decode-last N", flags.decodeLast,
+            "Of nsa: decode so many of each sequence's last tokens once more from a cache that the others fill, "
+            "contiguous and in pages, and compare them with the fp64 reference and the lists of this run",
+            wholeAbove0());
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

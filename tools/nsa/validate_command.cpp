@@ -85,36 +85,24 @@ Status validate(ValidateFlags &flags) {
 } // namespace
 
 void addValidateCommand(CLI::App &app, Action &action) {
-  auto flags = std::make_shared<ValidateFlags>();
-  CLI::App *command = app.add_subcommand("validate", "Check this machine from end to end, into one folder with a page");
-  command->footer("It looks at environment, routing, each branch and the whole against the reference, selection, "
-                  "decoding and thresholds.");
-  command->add_option("--output", flags->choice.folder, "Folder that receives everything")
-      ->required()
-      ->type_name("DIR");
-  command
-      ->add_option("--config", flags->configPath,
-                   std::string(kConfigValue) +
-                       ": heads and what else a specification has, without branches (default: 8/2 heads of 64, bf16)")
-      ->type_name("FILE");
-  command->add_option("--tokens", flags->choice.tokens, "Tokens of the sequence that is checked")
-      ->check(wholeWithin(64, 1 << 20))
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--samples", flags->choice.samples, "Samples of each measurement")
-      ->check(wholeWithin(1, 10000))
-      ->capture_default_str()
-      ->type_name("N");
-  flags->engine.addDevice(*command);
-  flags->engine.addCache(*command);
-  command
-      ->add_option("--miss", flags->choice.missPolicy,
-                   "What a missing kernel means to the checks: default, fail, "
-                   "tune or background (default: NSA_MISS, else default)")
-      ->check(CLI::IsMember({"default", "fail", "tune", "background"}))
-      ->type_name("POLICY");
-  command->add_flag("--json", flags->json, "Print a JSON report");
-  command->callback([flags, &action] { action = [flags] { return validate(*flags); }; });
+  auto [verb, flags] = addVerb<ValidateFlags>(
+      app, action, "validate", "Check this machine from end to end, into one folder with a page", validate);
+  verb.footer("It looks at environment, routing, each branch and the whole against the reference, selection, "
+              "decoding and thresholds.");
+  addOption(verb, "--output DIR", flags.choice.folder, "Folder that receives everything")->required();
+  addConfig(verb, flags.configPath,
+            "heads and what else a specification has, without branches (default: 8/2 heads of 64, bf16)");
+  addOption(verb, "--tokens N", flags.choice.tokens, "Tokens of the sequence that is checked", wholeWithin(64, 1 << 20))
+      ->capture_default_str();
+  addOption(verb, "--samples N", flags.choice.samples, "Samples of each measurement", wholeWithin(1, 10000))
+      ->capture_default_str();
+  flags.engine.addDevice(verb);
+  flags.engine.addCache(verb);
+  addOption(verb, "--miss POLICY", flags.choice.missPolicy,
+            "What a missing kernel means to the checks: default, fail, tune or background (default: NSA_MISS, else "
+            "default)",
+            CLI::IsMember({"default", "fail", "tune", "background"}));
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

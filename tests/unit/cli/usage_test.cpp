@@ -1,9 +1,9 @@
 // The texts that help a user of the command line: lists of verbs, help, answers to a mistyped command line, exit codes.
 #include "tests/harness/on_terminal.h"
 #include "tests/unit/cli/program_fixture.h"
+#include "tools/nsa/command/command.h"
 #include "tools/nsa/command/exit_code.h"
 #include "tools/nsa/command/usage_error.h"
-#include "tools/nsa/command_line.h"
 
 #include <functional>
 #include <memory>

@@ -8,20 +8,10 @@
 
 namespace nsa::tools {
 
-void addCacheFlag(CLI::App &verb, std::string &path, CacheUse use) {
-  verb.add_option("--cache", path,
-                  std::string(use == CacheUse::kReads ? "Database of kernels, or a pack" : "Database of kernels") +
-                      " (default: NSA_CACHE_DIR/kernels.db, else in the user's cache folder)")
-      ->type_name("FILE");
-}
-
-void addJsonFlag(CLI::App &verb, bool &json) { verb.add_flag("--json", json, "Print a JSON report"); }
-
 void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys) {
-  verb.add_option("--key", keys,
-                  "Public key, one of which must have signed a pack; may be repeated (default: NSA_CACHE_KEYS)")
-      ->allow_extra_args(false) // repeated: what follows is another file
-      ->type_name("FILE");
+  addOption(verb, "--key FILE", keys,
+            "Public key, one of which must have signed a pack; may be repeated (default: NSA_CACHE_KEYS)")
+      ->allow_extra_args(false); // repeated: what follows is another file
 }
 
 Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys) {
@@ -51,8 +41,8 @@ Result<std::string> cachePathOf(const std::string &chosen) {
 }
 
 Result<CacheFile> openCache(const std::string &chosen, CacheFile::Empty empty) {
-  Result<std::string> path = cachePathOf(chosen);
-  return path ? CacheFile::open(*path, CacheFile::Check::kRows, empty) : Result<CacheFile>(path.status());
+  NSA_ASSIGN_OR_RETURN(const std::string path, cachePathOf(chosen));
+  return CacheFile::open(path, CacheFile::Check::kRows, empty);
 }
 
 nlohmann::json toJson(const StoredChoice &choice) {
@@ -89,13 +79,11 @@ nlohmann::json toJson(const StoredRoute &route) {
 }
 
 std::string bytesText(int64_t bytes) {
-  constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB;
-  char text[32];
-  if (bytes < 10 * kKiB)
+  constexpr double kKiB = 1024, kMiB = 1024 * kKiB;
+  const auto size = static_cast<double>(bytes);
+  if (size < 10 * kKiB)
     return std::to_string(bytes) + " bytes";
-  std::snprintf(text, sizeof text, bytes < kMiB ? "%.0f KiB" : "%.1f MiB",
-                static_cast<double>(bytes) / static_cast<double>(bytes < kMiB ? kKiB : kMiB));
-  return text;
+  return size < kMiB ? formatNumber("%.0f KiB", size / kKiB) : formatNumber("%.1f MiB", size / kMiB);
 }
 
 std::string countText(int64_t count, const std::string &noun) {
@@ -105,17 +93,9 @@ std::string countText(int64_t count, const std::string &noun) {
 void addCacheCommand(CLI::App &app, Action &action) {
   CLI::App *command = app.add_subcommand("cache", "Look into files of kernels, ship them, clean them up");
   command->require_subcommand(1);
-  addCacheList(*command, action);
-  addCacheShow(*command, action);
-  addCacheStats(*command, action);
-  addCacheVerify(*command, action);
-  addCacheDiff(*command, action);
-  addCacheExport(*command, action);
-  addCacheMerge(*command, action);
-  addCacheRenew(*command, action);
-  addCacheGc(*command, action);
-  addCacheKeygen(*command, action);
-  addCacheSign(*command, action);
+  for (const auto add : {addCacheList, addCacheShow, addCacheStats, addCacheVerify, addCacheDiff, addCacheExport,
+                         addCacheMerge, addCacheRenew, addCacheGc, addCacheKeygen, addCacheSign})
+    add(*command, action);
 }
 
 } // namespace nsa::tools

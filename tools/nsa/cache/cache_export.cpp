@@ -55,29 +55,24 @@ Status exportPack(const ExportFlags &flags) {
 } // namespace
 
 void addCacheExport(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<ExportFlags>();
-  CLI::App *verb = cache.add_subcommand("export", "Write a pack: choices, their kernels and the measured thresholds in "
-                                                  "one read-only file");
-  verb->add_option("PACK", flags->target, "The file to make, NAME.nsapack")->required();
-  addCacheFlag(*verb, flags->path, CacheUse::kReads);
-  addKeyFlag(*verb, flags->keys);
-  verb->add_option("--device", flags->request.device, "Only choices of devices whose key holds this text")
-      ->type_name("TEXT");
-  verb->add_option("--op", flags->request.operators, "Only choices of this operator; may be repeated")
-      ->allow_extra_args(false)
-      ->type_name("OP");
-  verb->add_flag("--tuned-only", flags->request.tunedOnly,
-                 "Only choices that were measured, and kernels that have nothing to measure");
-  verb->add_flag("--brief", flags->request.isBrief,
-                 "Without what was measured for each choice; what thresholds rest on stays");
-  verb->add_option(
-          "--compression", flags->request.compression,
-          "Compress the kernels anew: a higher level is smaller and takes longer (default: as they are stored)")
-      ->check(wholeWithin(1, kMostCompression))
-      ->type_name("LEVEL");
-  verb->add_flag("--force", flags->force, "Replace a file of that name");
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return exportPack(*flags); }; });
+  auto [verb, flags] = addVerb<ExportFlags>(
+      cache, action, "export", "Write a pack: choices, their kernels and the measured thresholds in one read-only file",
+      exportPack);
+  verb.add_option("PACK", flags.target, "The file to make, NAME.nsapack")->required();
+  addCacheFlag(verb, flags.path, kDatabaseOrPack);
+  addKeyFlag(verb, flags.keys);
+  addOption(verb, "--device TEXT", flags.request.device, "Only choices of devices whose key holds this text");
+  addOption(verb, "--op OP", flags.request.operators, "Only choices of this operator; may be repeated")
+      ->allow_extra_args(false);
+  verb.add_flag("--tuned-only", flags.request.tunedOnly,
+                "Only choices that were measured, and kernels that have nothing to measure");
+  verb.add_flag("--brief", flags.request.isBrief,
+                "Without what was measured for each choice; what thresholds rest on stays");
+  addOption(verb, "--compression LEVEL", flags.request.compression,
+            "Compress the kernels anew: a higher level is smaller and takes longer (default: as they are stored)",
+            wholeWithin(1, kMostCompression));
+  verb.add_flag("--force", flags.force, "Replace a file of that name");
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

@@ -81,23 +81,21 @@ Status collectGarbage(const CollectionFlags &flags) {
 } // namespace
 
 void addCacheGc(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<CollectionFlags>();
-  CLI::App *verb = cache.add_subcommand(
-      "gc",
-      "Make a database smaller: kernels that no choice names, and on request kernels that were not used for long");
-  addCacheFlag(*verb, flags->path, CacheUse::kWrites);
-  verb->add_option("--max-bytes", flags->maxBytes,
-                   "Remove the least recently used kernels until the file is no larger (64MB, 1GiB, ...)")
+  auto [verb, flags] = addVerb<CollectionFlags>(
+      cache, action, "gc",
+      "Make a database smaller: kernels that no choice names, and on request kernels that were not used for long",
+      collectGarbage);
+  addCacheFlag(verb, flags.path);
+  verb.add_option("--max-bytes", flags.maxBytes,
+                  "Remove the least recently used kernels until the file is no larger (64MB, 1GiB, ...)")
       ->transform(sizeInBytes())
       ->type_name("SIZE");
-  verb->add_option("--older-than-days", flags->olderThanDays, "Remove kernels that were last used more days ago")
-      ->check(wholeFrom0())
-      ->type_name("DAYS");
-  verb->add_flag("--tuned", flags->tuned,
-                 "Kernels of tuned choices, and kernels that have nothing to measure, may go, too");
-  verb->add_flag("--dry-run", flags->dryRun, "Change nothing, only say what would be removed");
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return collectGarbage(*flags); }; });
+  addOption(verb, "--older-than-days DAYS", flags.olderThanDays, "Remove kernels that were last used more days ago",
+            wholeFrom0());
+  verb.add_flag("--tuned", flags.tuned,
+                "Kernels of tuned choices, and kernels that have nothing to measure, may go, too");
+  verb.add_flag("--dry-run", flags.dryRun, "Change nothing, only say what would be removed");
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

@@ -119,21 +119,19 @@ Status show(const ListFlags &flags) {
 } // namespace
 
 void addCacheList(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<ListFlags>();
-  CLI::App *verb = cache.add_subcommand(
-      "list", "The stored kernels, which problem on which device chose which, and the measured thresholds");
-  addCacheFlag(*verb, flags->path, CacheUse::kReads);
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return list(*flags); }; });
+  auto [verb, flags] = addVerb<ListFlags>(
+      cache, action, "list",
+      "The stored kernels, which problem on which device chose which, and the measured thresholds", list);
+  addCacheFlag(verb, flags.path, kDatabaseOrPack);
+  addJsonFlag(verb, flags.json);
 }
 
 void addCacheShow(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<ListFlags>();
-  CLI::App *verb = cache.add_subcommand("show", "One kernel: manifest, and the measurements behind its choice");
-  verb->add_option("KEY", flags->key, "The kernel's key or its first digits")->required();
-  addCacheFlag(*verb, flags->path, CacheUse::kReads);
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return show(*flags); }; });
+  auto [verb, flags] =
+      addVerb<ListFlags>(cache, action, "show", "One kernel: manifest, and the measurements behind its choice", show);
+  verb.add_option("KEY", flags.key, "The kernel's key or its first digits")->required();
+  addCacheFlag(verb, flags.path, kDatabaseOrPack);
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

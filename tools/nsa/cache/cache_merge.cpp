@@ -86,20 +86,16 @@ Status merge(const MergeFlags &flags) {
 } // namespace
 
 void addCacheMerge(CLI::App &cache, Action &action) {
-  static const std::vector<std::pair<std::string, Prefer>> kSides = {{"destination", Prefer::kDestination},
-                                                                     {"source", Prefer::kSource}};
-  auto flags = std::make_shared<MergeFlags>();
-  CLI::App *verb = cache.add_subcommand("merge", "Take the choices of databases and packs into one database");
-  verb->add_option("FILE", flags->sources, "Databases or packs, taken in this order")->required();
-  addCacheFlag(*verb, flags->path, CacheUse::kWrites);
-  addKeyFlag(*verb, flags->keys);
-  verb->add_option("--prefer", flags->prefer,
-                   "Of two measured choices for one problem: destination (the default) keeps the database's, source "
-                   "takes the file's. A measured one always beats one that is not")
-      ->transform(namedValue(kSides))
-      ->type_name("SIDE");
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return merge(*flags); }; });
+  auto [verb, flags] =
+      addVerb<MergeFlags>(cache, action, "merge", "Take the choices of databases and packs into one database", merge);
+  verb.add_option("FILE", flags.sources, "Databases or packs, taken in this order")->required();
+  addCacheFlag(verb, flags.path);
+  addKeyFlag(verb, flags.keys);
+  addOption(verb, "--prefer SIDE", flags.prefer,
+            "Of two measured choices for one problem: destination (the default) keeps the database's, source takes "
+            "the file's. A measured one always beats one that is not")
+      ->transform(namedValue<Prefer>({{"destination", Prefer::kDestination}, {"source", Prefer::kSource}}));
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

@@ -172,12 +172,12 @@ private:
 } // namespace
 
 void addCacheRenew(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<RenewFlags>();
-  CLI::App *verb = cache.add_subcommand("renew", "Compile again what another revision of the compiler made, without a "
-                                                 "device; the choices and their evidence stay");
-  addCacheFlag(*verb, flags->path, CacheUse::kWrites);
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return Renewal(*flags).run(); }; });
+  auto [verb, flags] = addVerb<RenewFlags>(
+      cache, action, "renew",
+      "Compile again what another revision of the compiler made, without a device; the choices and their evidence stay",
+      [](const RenewFlags &chosen) { return Renewal(chosen).run(); });
+  addCacheFlag(verb, flags.path);
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

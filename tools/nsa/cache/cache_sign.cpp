@@ -71,27 +71,21 @@ Status sign(const SignFlags &flags) {
 } // namespace
 
 void addCacheKeygen(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<KeygenFlags>();
-  CLI::App *verb =
-      cache.add_subcommand("keygen", "Make a pair of keys: NAME.secret signs packs, NAME.public trusts them");
-  verb->add_option("NAME", flags->name, "The files without their endings")
+  auto [verb, flags] = addVerb<KeygenFlags>(
+      cache, action, "keygen", "Make a pair of keys: NAME.secret signs packs, NAME.public trusts them", keygen);
+  verb.add_option("NAME", flags.name, "The files without their endings")
       ->required()
       ->check([](const std::string &name) {
         return name.empty() || name.back() == '/' ? "'" + name + "' must be the name of a file" : "";
       });
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return keygen(*flags); }; });
+  addJsonFlag(verb, flags.json);
 }
 
 void addCacheSign(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<SignFlags>();
-  CLI::App *verb = cache.add_subcommand("sign", "Add a signature to a pack");
-  verb->add_option("PACK", flags->pack, "The pack")->required();
-  verb->add_option("--key", flags->key, "File of the secret key, as `nsa cache keygen` made it")
-      ->required()
-      ->type_name("FILE");
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return sign(*flags); }; });
+  auto [verb, flags] = addVerb<SignFlags>(cache, action, "sign", "Add a signature to a pack", sign);
+  verb.add_option("PACK", flags.pack, "The pack")->required();
+  addOption(verb, "--key FILE", flags.key, "File of the secret key, as `nsa cache keygen` made it")->required();
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

@@ -34,8 +34,7 @@ void printCounts(const char *title, const std::map<std::string, int64_t> &counts
 
 Status stats(const StatsFlags &flags) {
   NSA_ASSIGN_OR_RETURN(CacheFile file, openCache(flags.path, CacheFile::Empty::kAccepted));
-  NSA_ASSIGN_OR_RETURN(CacheStatistics found, summarizeCache(file));
-  const CacheStatistics &counts = found;
+  NSA_ASSIGN_OR_RETURN(const CacheStatistics counts, summarizeCache(file));
   const double share =
       counts.choices ? static_cast<double>(counts.tunedChoices) / static_cast<double>(counts.choices) : 0;
   if (flags.json) {
@@ -85,12 +84,11 @@ Status stats(const StatsFlags &flags) {
 } // namespace
 
 void addCacheStats(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<StatsFlags>();
-  CLI::App *verb = cache.add_subcommand("stats", "Rows and bytes, by device, operator and target; what was tuned and "
-                                                 "when kernels were used");
-  addCacheFlag(*verb, flags->path, CacheUse::kReads);
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return stats(*flags); }; });
+  auto [verb, flags] = addVerb<StatsFlags>(
+      cache, action, "stats",
+      "Rows and bytes, by device, operator and target; what was tuned and when kernels were used", stats);
+  addCacheFlag(verb, flags.path, kDatabaseOrPack);
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

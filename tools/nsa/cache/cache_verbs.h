@@ -24,11 +24,8 @@ void addCacheGc(CLI::App &cache, Action &action);
 void addCacheKeygen(CLI::App &cache, Action &action);
 void addCacheSign(CLI::App &cache, Action &action);
 
-// Adds the option --cache to a verb that reads a database or a pack (kReads), or to a verb that changes a database
-// (kWrites).
-enum class CacheUse { kReads, kWrites };
-void addCacheFlag(CLI::App &verb, std::string &path, CacheUse use);
-void addJsonFlag(CLI::App &verb, bool &json);
+// What --cache names to a verb that reads (addCacheFlag).
+inline constexpr const char *kDatabaseOrPack = "Database of kernels, or a pack";
 
 // Adds the option --key, which names public keys, to a verb that copies rows from packs or verifies packs.
 void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys);

@@ -108,25 +108,23 @@ Ending diff(const DiffFlags &flags) {
 } // namespace
 
 void addCacheVerify(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<VerifyFlags>();
-  CLI::App *verb = cache.add_subcommand(
-      "verify", "Look at every row of files: structure, digests, manifests, signatures; fails when anything is wrong");
-  verb->add_option("FILE", flags->files, "Databases or packs (default: the database)");
-  addKeyFlag(*verb, flags->keys);
-  verb->add_flag("--require-signature", flags->requireSignature, "A pack that none of the keys has signed is wrong");
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return verify(*flags); }; });
+  auto [verb, flags] = addVerb<VerifyFlags>(
+      cache, action, "verify",
+      "Look at every row of files: structure, digests, manifests, signatures; fails when anything is wrong", verify);
+  verb.add_option("FILE", flags.files, "Databases or packs (default: the database)");
+  addKeyFlag(verb, flags.keys);
+  verb.add_flag("--require-signature", flags.requireSignature, "A pack that none of the keys has signed is wrong");
+  addJsonFlag(verb, flags.json);
 }
 
 void addCacheDiff(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<DiffFlags>();
-  CLI::App *verb = cache.add_subcommand(
-      "diff", "In what two files differ: kernels by their digests, choices by what they name, thresholds");
-  verb->footer("The exit code is 0 if the files hold the same, 1 if they differ, and 2 if one cannot be read.");
-  verb->add_option("FIRST", flags->first, "A database or a pack")->required();
-  verb->add_option("SECOND", flags->second, "A database or a pack")->required();
-  addJsonFlag(*verb, flags->json);
-  verb->callback([flags, &action] { action = [flags] { return diff(*flags); }; });
+  auto [verb, flags] = addVerb<DiffFlags>(
+      cache, action, "diff",
+      "In what two files differ: kernels by their digests, choices by what they name, thresholds", diff);
+  verb.footer("The exit code is 0 if the files hold the same, 1 if they differ, and 2 if one cannot be read.");
+  verb.add_option("FIRST", flags.first, "A database or a pack")->required();
+  verb.add_option("SECOND", flags.second, "A database or a pack")->required();
+  addJsonFlag(verb, flags.json);
 }
 
 } // namespace nsa::tools

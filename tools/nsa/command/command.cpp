@@ -36,17 +36,10 @@ void LengthFlags::add(CLI::App &command, CLI::Option *other) {
     return text + (inner.empty() ? "" : " (" + inner + ")");
   };
   CLI::Option *options[] = {
-      command.add_option("--batch", batch, about("Sequences"))
-          ->check(wholeAbove0())
-          ->type_name("N")
-          ->capture_default_str(),
-      command.add_option("--seqlen-q", seqlenQ, about("Queries of one sequence", "default: as many as keys"))
-          ->check(wholeFrom0())
-          ->type_name("N"),
-      command.add_option("--seqlen-k", seqlenK, about("Keys of one sequence"))
-          ->check(wholeFrom0())
-          ->type_name("N")
-          ->capture_default_str()};
+      addOption(command, "--batch N", batch, about("Sequences"), wholeAbove0())->capture_default_str(),
+      addOption(command, "--seqlen-q N", seqlenQ, about("Queries of one sequence", "default: as many as keys"),
+                wholeFrom0()),
+      addOption(command, "--seqlen-k N", seqlenK, about("Keys of one sequence"), wholeFrom0())->capture_default_str()};
   if (other)
     for (CLI::Option *option : options)
       option->excludes(other);
@@ -75,19 +68,12 @@ Status checkLengthFlags(const Spec &spec, const Maxima &maxima) {
 
 void SpecFlags::add(CLI::App &command, OperatorChoice choice) {
   addOperatorFlag(command, op, choice);
-  command.add_option("--config", configPath, std::string(kConfigValue) + ": " + configKeys())
-      ->required()
-      ->type_name("FILE");
-  CLI::Option *input =
-      command
-          .add_option("--input", inputPath, "Safetensors file whose shapes fill in what the configuration leaves out")
-          ->type_name("FILE");
+  addConfig(command, configPath, configKeys())->required();
+  CLI::Option *input = addOption(command, "--input FILE", inputPath,
+                                 "Safetensors file whose shapes fill in what the configuration leaves out");
   lengths.add(command, input);
-  command
-      .add_option("--tokens-q", tokensQ,
-                  "Queries of all sequences together (default: as many as --batch times --seqlen-q)")
-      ->check(wholeAbove0())
-      ->type_name("N")
+  addOption(command, "--tokens-q N", tokensQ,
+            "Queries of all sequences together (default: as many as --batch times --seqlen-q)", wholeAbove0())
       ->excludes(input);
 }
 
@@ -106,19 +92,13 @@ Result<SpecFlags::Chosen> SpecFlags::resolve() const {
 }
 
 void addInputFiles(CLI::App &command, std::string &configPath, std::string &inputPath) {
-  command
-      .add_option("--config", configPath,
-                  std::string(kConfigValue) +
-                      ": what the tensors do not say; what they do say is compared. Keys: " + configKeys())
-      ->required()
-      ->type_name("FILE");
-  command
-      .add_option(
-          "--input", inputPath,
-          "Safetensors file: the operator's inputs by the names of nsa.h (q, k_win else k, ..., cu_seqlens_q; of "
-          "decode with the cache: k_sel_cache else k_cache, ..., cache_seqlens, in pages block_table)")
-      ->required()
-      ->type_name("FILE");
+  addConfig(command, configPath,
+            "what the tensors do not say; what they do say is compared. Keys: " + std::string(configKeys()))
+      ->required();
+  addOption(command, "--input FILE", inputPath,
+            "Safetensors file: the operator's inputs by the names of nsa.h (q, k_win else k, ..., cu_seqlens_q; of "
+            "decode with the cache: k_sel_cache else k_cache, ..., cache_seqlens, in pages block_table)")
+      ->required();
 }
 
 Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath) {
@@ -126,6 +106,8 @@ Result<OperatorFile> readInputs(Operator op, const std::string &configPath, cons
   NSA_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::open(inputPath));
   return readOperatorFile(op, config, file);
 }
+
+void addJsonFlag(CLI::App &verb, bool &json) { verb.add_flag("--json", json, "Print a JSON report"); }
 
 std::vector<nlohmann::json> kernelReports(const nlohmann::json &report) {
   if (!report.contains("kernels"))
@@ -135,17 +117,14 @@ std::vector<nlohmann::json> kernelReports(const nlohmann::json &report) {
 
 CLI::Option *EngineFlags::addDevice(CLI::App &command, const std::string &more) {
   settings.device.clear();
-  return command
-      .add_option("--device", settings.device,
-                  "cpu or cuda:N (default: NSA_DEVICE, else a usable GPU, else cpu)" + more)
-      ->type_name("DEVICE");
+  return addOption(command, "--device DEVICE", settings.device,
+                   "cpu or cuda:N (default: NSA_DEVICE, else a usable GPU, else cpu)" + more);
 }
 
-void EngineFlags::addCache(CLI::App &command) {
-  command
-      .add_option("--cache", settings.cachePath,
-                  "Database of kernels (default: NSA_CACHE_DIR/kernels.db, else in the user's cache folder)")
-      ->type_name("FILE");
+void EngineFlags::addCache(CLI::App &command) { addCacheFlag(command, settings.cachePath); }
+
+void addCacheFlag(CLI::App &verb, std::string &path, const std::string &what) {
+  addOption(verb, "--cache FILE", path, what + " (default: NSA_CACHE_DIR/kernels.db, else in the user's cache folder)");
 }
 
 void EngineFlags::addMiss(CLI::App &command) {
@@ -160,42 +139,32 @@ void EngineFlags::addMiss(CLI::App &command) {
           "(default: NSA_MISS, else default)")
       ->transform(namedValue(kPolicies))
       ->type_name("POLICY");
-  command
-      .add_option(
-          "--fallbacks", settings.fallbacks,
-          "What may serve in the place of a kernel of the problem's own: all, exact (nothing), or a comma list of "
-          "nearest, model, architecture, compiled, cpu (default: NSA_FALLBACKS, else all)")
-      ->type_name("STEPS");
+  addOption(command, "--fallbacks STEPS", settings.fallbacks,
+            "What may serve in the place of a kernel of the problem's own: all, exact (nothing), or a comma list of "
+            "nearest, model, architecture, compiled, cpu (default: NSA_FALLBACKS, else all)");
 }
 
 CLI::Option *EngineFlags::addKernelBudget(CLI::App &command) {
-  return command
-      .add_option("--kernel-budget", settings.tuneBudgetSeconds,
-                  "Seconds that the tuning of each kernel may take (default: NSA_TUNE_BUDGET, else 30, or a day for an "
-                  "exhaustive search)")
-      ->check(secondsAbove0())
-      ->type_name("SECONDS");
+  return addOption(command, "--kernel-budget SECONDS", settings.tuneBudgetSeconds,
+                   "Seconds that the tuning of each kernel may take (default: NSA_TUNE_BUDGET, else 30, or a day for "
+                   "an exhaustive search)",
+                   secondsAbove0());
 }
 
-std::vector<std::string> compileTargets() {
+CLI::Validator compileTarget() {
   std::vector<std::string> names;
   for (const TargetDef &target : kTargets)
     names.emplace_back(target.name);
-  return names;
+  return CLI::IsMember(std::move(names)).description("");
 }
 
 void addSettings(CLI::App &command, std::vector<std::string> &settings, const std::string &help) {
-  command.add_option("--set", settings, help)
-      ->check(CLI::Validator(
-          [](std::string &text) {
-            return text.find('=') == std::string::npos || text.front() == '=' || text.back() == '='
-                       ? "'" + text + "' is not NAME=VALUE"
-                       : "";
-          },
-          ""))
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
+  const auto isSetting = [](std::string &text) {
+    return text.find('=') == std::string::npos || text.front() == '=' || text.back() == '='
+               ? "'" + text + "' is not NAME=VALUE"
+               : "";
+  };
+  addOption(command, "--set NAME=VALUE", settings, help, CLI::Validator(isSetting, ""))->expected(1)->take_all();
 }
 
 Result<std::map<std::string, std::string>> settingsOf(const std::vector<std::string> &settings) {
@@ -209,21 +178,21 @@ Result<std::map<std::string, std::string>> settingsOf(const std::vector<std::str
 }
 
 void addCompilerOption(CLI::App &command, std::string &path) {
-  command.add_option("--compiler", path, "libnsa_compiler.so (default: NSA_COMPILER, else beside libnsa.so)")
-      ->type_name("FILE");
+  addOption(command, "--compiler FILE", path, "libnsa_compiler.so (default: NSA_COMPILER, else beside libnsa.so)");
 }
 
 std::string compileTargetsText() { return targetNames(" or "); }
 
-std::string millisecondsText(double milliseconds) {
+std::string formatNumber(const char *format, double number) {
   char text[32];
-  if (milliseconds > 0 && milliseconds < 1) {
-    std::snprintf(text, sizeof text, "%.3g ms", milliseconds);
-    return text;
-  }
-  const int decimals = milliseconds < 10 ? 2 : milliseconds < 100 ? 1 : 0;
-  std::snprintf(text, sizeof text, "%.*f ms", decimals, milliseconds);
+  std::snprintf(text, sizeof text, format, number);
   return text;
+}
+
+std::string millisecondsText(double milliseconds) {
+  if (milliseconds > 0 && milliseconds < 1)
+    return formatNumber("%.3g ms", milliseconds);
+  return formatNumber(milliseconds < 10 ? "%.2f ms" : milliseconds < 100 ? "%.1f ms" : "%.0f ms", milliseconds);
 }
 
 std::string prunedText(const nlohmann::json &candidates) {
@@ -252,17 +221,17 @@ void printText(const char *format, ...) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void printError(const std::string &text) {
-  std::fflush(stdout); // what was printed before stands before the error, also where both go into one pipe
-  std::fprintf(stderr, "%s %s\n", coloured(STDERR_FILENO, Colour::kRed, "nsa:").c_str(),
-               printable(text, "\n\t").c_str());
+namespace {
+
+void printBehindName(Colour colour, const std::string &text) {
+  std::fflush(stdout); // what was printed before stands before this, also where both go into one pipe
+  std::fprintf(stderr, "%s %s\n", coloured(STDERR_FILENO, colour, "nsa:").c_str(), printable(text, "\n\t").c_str());
 }
 
-void printWarning(const std::string &text) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s %s\n", coloured(STDERR_FILENO, Colour::kYellow, "nsa:").c_str(),
-               printable(text, "\n\t").c_str());
-}
+} // namespace
+
+void printError(const std::string &text) { printBehindName(Colour::kRed, text); }
+void printWarning(const std::string &text) { printBehindName(Colour::kYellow, text); }
 
 Status writeJson(const std::string &path, const nlohmann::ordered_json &value) {
   const std::string text = value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

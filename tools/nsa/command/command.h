@@ -14,9 +14,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nsa::tools {
@@ -24,6 +26,10 @@ namespace nsa::tools {
 // The function that does the work of the verb on the command line. The verb's parser stores the function in an Action,
 // and main calls it after the whole command line was parsed.
 using Action = std::function<Ending()>;
+
+// Makes the parser with all verbs. When a command line is parsed, its verb stores in `action` the function that does
+// the work, so `action` must not be destroyed before the command line is parsed.
+std::unique_ptr<CLI::App> makeCommandLine(Action &action);
 
 void addRunCommand(CLI::App &app, Action &action);
 void addCompileCommand(CLI::App &app, Action &action);
@@ -38,6 +44,34 @@ void addValidateCommand(CLI::App &app, Action &action);
 void addCheckCommand(CLI::App &app, Action &action);
 void addFmtCommand(CLI::App &app, Action &action);
 void addHelpCommand(CLI::App &app, Action &action);
+
+// Adds a verb below `parent` and returns it with its flags, which are there as long as the parser is. The verb's work
+// is `run`, which gets the flags.
+template <typename Flags, typename Run>
+std::pair<CLI::App &, Flags &> addVerb(CLI::App &parent, Action &action, const std::string &name,
+                                       const std::string &purpose, Run run) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App *verb = parent.add_subcommand(name, purpose);
+  verb->callback([flags, run, &action] { action = [flags, run] { return run(*flags); }; });
+  return {*verb, *flags};
+}
+
+// Adds an option with a value. `names` ends with the word that the help has for the value: "-o,--output FILE". A value
+// must keep all `rules`.
+template <typename Value, typename... Rules>
+CLI::Option *addOption(CLI::App &verb, const std::string &names, Value &value, const std::string &help,
+                       const Rules &...rules) {
+  const size_t space = names.find(' ');
+  CLI::Option *option = verb.add_option(names.substr(0, space), value, help)->type_name(names.substr(space + 1));
+  (option->check(rules), ...);
+  return option;
+}
+// Options that several verbs have: --json; --config, whose value is `what`; and --cache, which names `what`.
+void addJsonFlag(CLI::App &verb, bool &json);
+template <typename Value> CLI::Option *addConfig(CLI::App &verb, Value &value, const std::string &what) {
+  return addOption(verb, "--config FILE", value, std::string(kConfigValue) + ": " + what);
+}
+void addCacheFlag(CLI::App &verb, std::string &path, const std::string &what = "Database of kernels");
 
 // Which operators a flag accepts: only the operators of the specification, or also the kernels that are used only as
 // steps of a plan.
@@ -89,14 +123,14 @@ struct EngineFlags {
   CLI::Option *addKernelBudget(CLI::App &command);
 };
 
-// The targets that kernels can be compiled for: "cpu", "sm_80", ...
-std::vector<std::string> compileTargets();
+// Checks that a text names a target that kernels can be compiled for.
+CLI::Validator compileTarget();
+std::string compileTargetsText(); // "cpu, sm_80, ... or sm_120a"
 // The option --set NAME=VALUE, which may be repeated, and the values that it gives.
 void addSettings(CLI::App &command, std::vector<std::string> &settings, const std::string &help);
 Result<std::map<std::string, std::string>> settingsOf(const std::vector<std::string> &settings);
 // The option --compiler.
 void addCompilerOption(CLI::App &command, std::string &path);
-std::string compileTargetsText(); // "cpu, sm_80, ... or sm_120a"
 
 // Adds the options --config and --input to verbs that run an operator, and reads the operator's inputs from the two
 // files that they name.
@@ -115,6 +149,8 @@ std::vector<nlohmann::json> kernelReports(const nlohmann::json &report);
 void printError(const std::string &text);
 void printWarning(const std::string &text);
 
+// One number as printf formats it.
+[[gnu::format(printf, 1, 0)]] std::string formatNumber(const char *format, double number);
 // Formats a duration with three significant digits: "1.23 ms".
 std::string millisecondsText(double milliseconds);
 // One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...".

@@ -36,6 +36,7 @@ public:
       : endStatus(std::move(status)), endCode(endStatus.isOk() ? ExitCode::kDone : ExitCode::kFailed) {}
   // Makes an Ending without an error text, for a verb of the command line that has printed its result on stdout.
   Ending(ExitCode code) : endCode(code) {}
+  Ending(const Result<ExitCode> &code) : Ending(code ? Ending(*code) : Ending(code.status())) {}
   // NOLINTEND(google-explicit-constructor)
   Ending(ExitCode code, Status status) : endStatus(std::move(status)), endCode(code) {}
 

@@ -60,23 +60,20 @@ void addTuneCommand(CLI::App &app, Action &action) {
   auto whole = std::make_shared<WorkloadFlags>();
   CLI::App *command = app.add_subcommand("tune", "Measure candidates for workloads or one spec and store the winners");
   command->footer("The exit code is 3 where kernels are left to measure: the same command goes on from there.");
-  CLI::Option *workload =
-      command
-          ->add_option("WORKLOAD", whole->workloads,
-                       "Workloads: JSON files, plan records (NSA_RECORD), names of ready-made ones (--list), or all of "
-                       "these")
-          ->type_name("");
+  CLI::Option *workload = command
+                              ->add_option("WORKLOAD", whole->workloads,
+                                           "Workloads: JSON files, plan records (NSA_RECORD), names of ready-made "
+                                           "ones (--list), or all of these")
+                              ->type_name("");
   flags->spec.add(*command);
   CLI::Option *op = command->get_option("--op")->required(false)->excludes(workload);
   CLI::Option *config = command->get_option("--config")->required(false)->needs(op);
   op->needs(config);
   for (const char *name : {"--input", "--batch", "--seqlen-q", "--seqlen-k", "--tokens-q"})
     command->get_option(name)->needs(op);
-  command
-      ->add_option("--operators", whole->operators,
-                   "Of the workloads only kernels of these operators, separated by commas: dense,window,cmp")
+  addOption(*command, "--operators OPERATORS", whole->operators,
+            "Of the workloads only kernels of these operators, separated by commas: dense,window,cmp")
       ->delimiter(',')
-      ->type_name("OPERATORS")
       ->needs(workload);
   CLI::Option *list = command->add_flag("--list", whole->list, "List the ready-made workloads");
   CLI::Option *device = flags->engine.addDevice(*command, "; of a workload also several: cuda:0,cuda:1");
@@ -86,12 +83,9 @@ void addTuneCommand(CLI::App &app, Action &action) {
       "--exhaustive", [flags] { flags->engine.settings.tuneExhaustive = NSA_ON; },
       "Compile every candidate and measure each to the end, however long it takes: what the usual search is held "
       "to");
-  CLI::Option *budget = command
-                            ->add_option("--budget", whole->budgetSeconds,
-                                         "Of workloads: seconds that the whole run may take; a later run goes on from "
-                                         "there")
-                            ->check(secondsAbove0())
-                            ->type_name("SECONDS");
+  CLI::Option *budget =
+      addOption(*command, "--budget SECONDS", whole->budgetSeconds,
+                "Of workloads: seconds that the whole run may take; a later run goes on from there", secondsAbove0());
   command->add_flag("--again", whole->again, "Measure also what is stored already")->needs(workload);
   CLI::Option *dryRun =
       command->add_flag("--dry-run", whole->dryRun, "Only say what would be measured; with --target without a device")
@@ -103,19 +97,15 @@ void addTuneCommand(CLI::App &app, Action &action) {
           ->needs(workload)
           ->excludes(dryRun, budget, perKernel, exhaustive, device);
   CLI::Option *target =
-      command
-          ->add_option("--target", whole->targets,
-                       "Of --compile-only and --dry-run: " + compileTargetsText() + ", or several separated by commas")
+      addOption(*command, "--target TARGETS", whole->targets,
+                "Of --compile-only and --dry-run: " + compileTargetsText() + ", or several separated by commas",
+                compileTarget())
           ->delimiter(',')
-          ->check(CLI::IsMember(compileTargets()).description(""))
-          ->type_name("TARGETS")
           ->excludes(device);
   compileOnly->needs(target);
-  CLI::Option *json = command->add_option("--json", flags->jsonPath, "Print a JSON report, or write it to FILE")
-                          ->type_name("[FILE]")
-                          ->expected(0, 1);
-  command->add_option("--report", whole->reportPath, "Write what was measured as one HTML file, with plots")
-      ->type_name("FILE")
+  CLI::Option *json =
+      addOption(*command, "--json [FILE]", flags->jsonPath, "Print a JSON report, or write it to FILE")->expected(0, 1);
+  addOption(*command, "--report FILE", whole->reportPath, "Write what was measured as one HTML file, with plots")
       ->needs(workload)
       ->excludes(dryRun, compileOnly);
   command->callback([=, &action] {
