@@ -3,11 +3,11 @@
 #pragma once
 
 #include "runtime/base/status.h"
-#include "tools/render_tables/history.h"
 #include "tools/render_tables/tables.h"
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +21,7 @@ struct Source {
 class Records {
 public:
   // `root` is the repository's folder.
-  explicit Records(const std::filesystem::path &root) : root(root), history(root) {}
+  explicit Records(std::filesystem::path root);
 
   // Reads the file of a record or a pack. The name "h200/launch" stands for the file bench/results/h200/launch.json,
   // and the name "packs/NAME" stands for cache/packs/NAME.json. A record that was measured with uncommitted changes, or
@@ -44,9 +44,15 @@ public:
 private:
   Status checkSources(const std::string &name, const Json &record);
   Status checkSource(const std::string &name, const Source &source);
+  // Returns how many commits after the given commit change the measured code (kMeasuredFolders). nullopt: HEAD does not
+  // descend from the commit.
+  std::optional<int64_t> commitsSince(const std::string &commit);
+  // Returns what git prints, or nullopt if git fails.
+  std::optional<std::string> askGit(const std::string &arguments) const;
 
   std::filesystem::path root;
-  History history;
+  bool hasHistory; // false in a tree without git and in a shallow clone: there no commits can be counted
+  std::map<std::string, std::optional<int64_t>> counted; // commitsSince
   std::map<std::string, Json> known;
 };
 

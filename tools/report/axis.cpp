@@ -3,25 +3,11 @@
 #include "tools/report/markup.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace nsa::report {
-namespace {
-
-// 1, 2, 2.5 or 5 times a power of ten.
-double niceStep(double span, size_t most) {
-  const double raw = span / static_cast<double>(std::max<size_t>(most, 1));
-  const double power = std::pow(10.0, std::floor(std::log10(raw)));
-  for (double factor : {1.0, 2.0, 2.5, 5.0})
-    if (factor * power >= raw)
-      return factor * power;
-  return 10 * power;
-}
-
-} // namespace
 
 bool Axis::include(double value) {
-  if (!std::isfinite(value) || (scale != Scale::kLinear && value <= 0))
+  if (!canShow(value))
     return false;
   const double at = toScale(value);
   low = isEmpty() ? at : std::min(low, at);
@@ -34,14 +20,6 @@ void Axis::finish() {
     low = 0;
     high = 1;
   }
-  if (scale == Scale::kLinear) {
-    low = std::min(low, 0.0); // a length on a linear axis shows the whole of it
-    if (high == low)
-      high = low + 1;
-    const double step = niceStep(high - low, 6);
-    high = std::ceil(high / step - 1e-9) * step;
-    return;
-  }
   low = std::floor(low + 1e-9);
   high = std::ceil(high - 1e-9);
   if (high == low) {
@@ -50,12 +28,10 @@ void Axis::finish() {
   }
 }
 
-double Axis::toScale(double value) const {
-  return scale == Scale::kLinear ? value : scale == Scale::kBinary ? std::log2(value) : std::log10(value);
-}
+double Axis::toScale(double value) const { return scale == Scale::kBinary ? std::log2(value) : std::log10(value); }
 
 double Axis::fromScale(double value) const {
-  return scale == Scale::kLinear ? value : scale == Scale::kBinary ? std::exp2(value) : std::pow(10.0, value);
+  return scale == Scale::kBinary ? std::exp2(value) : std::pow(10.0, value);
 }
 
 double Axis::place(double value) const { return (toScale(value) - low) / (high - low); }
@@ -70,9 +46,7 @@ std::string Axis::textOf(double value) const {
 }
 
 std::vector<Axis::Tick> Axis::ticks(size_t most) const {
-  const double step = scale == Scale::kLinear
-                          ? niceStep(high - low, most)
-                          : std::max(1.0, std::ceil((high - low) / static_cast<double>(std::max<size_t>(most, 1))));
+  const double step = std::max(1.0, std::ceil((high - low) / static_cast<double>(std::max<size_t>(most, 1))));
   std::vector<Tick> ticks;
   for (double at = low; at <= high + step * 1e-6; at += step)
     ticks.push_back({fromScale(at), textOf(fromScale(at))});

@@ -2,6 +2,7 @@
 // Thread-safety: values.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -9,16 +10,13 @@ namespace nsa::report {
 
 class Axis {
 public:
-  enum class Scale {
-    kLinear,
-    kBinary,
-    kDecimal
-  }; // kBinary and kDecimal are logarithmic, with lines at powers of 2 or 10
+  enum class Scale { kBinary, kDecimal }; // logarithmic, with lines at powers of 2 or 10
 
   Axis(std::string title, Scale scale) : title(std::move(title)), scale(scale) {}
 
-  // Widens the axis to include a value. Returns false if the axis cannot show the value: NaN, and on a logarithmic axis
-  // 0 and below.
+  // Whether an axis can show the value: a finite number above 0.
+  static bool canShow(double value) { return std::isfinite(value) && value > 0; }
+  // Widens the axis to include a value. Returns false, and changes nothing, if an axis cannot show the value.
   bool include(double value);
   bool isEmpty() const { return !(low <= high); }
   // Widens the axis so that its first and its last grid line are at its ends.

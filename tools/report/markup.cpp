@@ -1,5 +1,6 @@
 #include "tools/report/markup.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 
@@ -7,6 +8,8 @@ namespace nsa::report {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd"; // U+FFFD
+constexpr std::pair<char, std::string_view> kEscapes[] = {
+    {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
 
 // Bytes of the well-formed UTF-8 sequence at the text's begin that XML may hold; 0 where there is none.
 size_t characterAt(std::string_view text) {
@@ -35,25 +38,8 @@ std::string escaped(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const size_t size = characterAt(text);
-    switch (size == 1 ? text[0] : 0) {
-    case '&':
-      result += "&amp;";
-      break;
-    case '<':
-      result += "&lt;";
-      break;
-    case '>':
-      result += "&gt;";
-      break;
-    case '"':
-      result += "&quot;";
-      break;
-    case '\'':
-      result += "&#39;";
-      break;
-    default:
-      result += size ? text.substr(0, size) : kReplacement;
-    }
+    const auto *escape = std::ranges::find(kEscapes, text[0], &std::pair<char, std::string_view>::first);
+    result += escape != std::end(kEscapes) ? escape->second : size ? text.substr(0, size) : kReplacement;
     text.remove_prefix(size ? size : 1);
   }
   return result;

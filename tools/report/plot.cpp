@@ -79,16 +79,13 @@ private:
 std::string Plot::svg() const {
   Axis across = x, up = y;
   std::vector<Series> shown = list;
-  for (Series &series : shown)
-    std::erase_if(series.points, [&](const Point &point) {
-      Axis trialX = across, trialY = up;
-      const bool fits = trialX.include(point.x) && trialY.include(point.y);
-      if (fits) {
-        across.include(point.x);
-        up.include(point.y);
-      }
-      return !fits;
-    });
+  for (Series &series : shown) {
+    std::erase_if(series.points, [](const Point &p) { return !Axis::canShow(p.x) || !Axis::canShow(p.y); });
+    for (const Point &point : series.points) {
+      across.include(point.x);
+      up.include(point.y);
+    }
+  }
   std::erase_if(shown, [](const Series &series) { return series.points.empty(); });
   across.finish();
   up.finish();
@@ -143,14 +140,14 @@ std::string Plot::svg() const {
     ++colour;
   }
   for (const Mark &mark : marks) {
-    Axis trial = across;
-    if (!trial.include(mark.x) || across.place(mark.x) < 0 || across.place(mark.x) > 1)
+    const double share = across.place(mark.x); // no number where no axis can show the mark
+    if (!(share >= 0 && share <= 1))
       continue;
     const std::string place = at(canvas.column(mark.x));
     canvas.line(place, at(kTitle + kLegendLine * static_cast<double>(row + 1) + 8), place, at(kHeight - kBottom),
                 "mark");
     // To the left of one that stands at the right end.
-    const bool isRight = across.place(mark.x) > 0.7;
+    const bool isRight = share > 0.7;
     canvas.text(at(canvas.column(mark.x) + (isRight ? -4 : 4)), at(kHeight - kBottom - 6), mark.text,
                 isRight ? "end" : "start", "quiet");
   }

@@ -7,19 +7,7 @@
 namespace nsa::report {
 namespace {
 
-std::string className(Table::Tone tone) {
-  switch (tone) {
-  case Table::Tone::kGood:
-    return "good";
-  case Table::Tone::kBad:
-    return "bad";
-  case Table::Tone::kQuiet:
-    return "quiet";
-  case Table::Tone::kPlain:
-    break;
-  }
-  return "plain";
-}
+constexpr const char *kClassOfTone[] = {"plain", "good", "bad", "quiet"};
 
 } // namespace
 
@@ -36,7 +24,7 @@ std::string Table::html() const {
     markup.element("th", columns[i].title, {{"class", kind(i)}, {"title", columns[i].hint}});
   markup.close().close().open("tbody");
   for (const Row &row : rows) {
-    markup.open("tr", {{"class", className(row.tone)}});
+    markup.open("tr", {{"class", kClassOfTone[static_cast<size_t>(row.tone)]}});
     for (size_t i = 0; i < columns.size(); ++i)
       markup.element("td", row.cells[i], {{"class", kind(i)}});
     markup.close();

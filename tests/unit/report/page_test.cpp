@@ -40,7 +40,7 @@ TEST(Page, HoldsEverythingAndLoadsNothing) {
   EXPECT_FALSE(table.isEmpty());
   page.add(table);
   page.addFolded("more", table);
-  Plot plot("plot", Axis("x", Axis::Scale::kLinear), Axis("y", Axis::Scale::kLinear));
+  Plot plot("plot", Axis("x", Axis::Scale::kDecimal), Axis("y", Axis::Scale::kDecimal));
   plot.add({.name = "line", .points = {{0, 0, ""}, {1, 1, ""}}});
   page.add({plot, plot});
   const std::string html = page.html();
