@@ -4,7 +4,7 @@
 #include "bench/verbs/threshold_bench.h"
 #include "runtime/engine/options/options.h"
 #include "tools/nsa/bench_verbs.h"
-#include "tools/nsa/command/named_value.h"
+#include "tools/nsa/command/command.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/render_tables/tables.h"
 #include "tools/support/number_option.h"
@@ -160,13 +160,9 @@ void addSearch(CLI::App &bench, Action &action) {
   flags->operators = {Operator::kSel, Operator::kWindow, Operator::kDense};
   CLI::App *command = addMeasuring(bench, action, flags, "search",
                                    "How near the tuner's winners come to those of an exhaustive search", search);
-  std::vector<std::pair<std::string, Operator>> tuned;
-  for (const OperatorDef &def : publicOperators())
-    if (isTuned(def.op))
-      tuned.emplace_back(def.name, def.op);
   addOption(*command, "--ops LIST", flags->operators, "Operators, separated by commas (default: sel,window,dense)")
       ->delimiter(',')
-      ->transform(namedValue(tuned));
+      ->transform(namedOperator([](const OperatorDef &def) { return isTuned(def.op); }));
   addOption(*command, "--exhaustive-budget SECONDS", flags->exhaustiveSeconds,
             "Seconds that each exhaustive search may take; one that it cuts says so (default: no limit)",
             secondsAbove0());

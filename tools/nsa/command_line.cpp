@@ -1,6 +1,6 @@
 #include "tools/nsa/command/command.h"
 
-#include "tools/nsa/command/ordered_help.h"
+#include "tools/nsa/command/parser_texts.h"
 
 #include <string>
 #include <utility>

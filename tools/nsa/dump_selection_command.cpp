@@ -1,9 +1,8 @@
 // `nsa dump-selection`: which tokens each query's groups chose, one JSON line per query, from a run over a file.
 #include "runtime/base/signature.h"
 #include "tools/nsa/command/command.h"
-#include "tools/nsa/command/named_value.h"
-#include "tools/nsa/device_run.h"
 #include "tools/nsa/files/file_io.h"
+#include "tools/nsa/run_report.h"
 #include "tools/support/operator_check.h"
 
 #include <cstdio>
@@ -100,11 +99,11 @@ void addDumpSelectionCommand(CLI::App &app, Action &action) {
                                           "Run select or nsa over a file and write what each query chose", dump);
   verb.footer("One JSON line for each query, with ranges of tokens: {\"t\": position, \"ranges\": [[[begin, end], "
               "...] per group]}");
-  std::vector<std::pair<std::string, Operator>> selecting;
-  for (const OperatorDef &def : publicOperators())
-    if (const Operand *lists = def.operandOf(TensorName::kBlockList); lists && !lists->isRead() && !def.hasCache)
-      selecting.emplace_back(def.name, def.op);
-  addOption(verb, "--op OP", flags.op, "The operator: select or nsa")->required()->transform(namedValue(selecting));
+  const auto selects = [](const OperatorDef &def) {
+    const Operand *lists = def.operandOf(TensorName::kBlockList);
+    return lists && !lists->isRead() && !def.hasCache;
+  };
+  addOption(verb, "--op OP", flags.op, "The operator: select or nsa")->required()->transform(namedOperator(selects));
   addInputFiles(verb, flags.configPath, flags.inputPath);
   addOption(verb, "-o,--output FILE", flags.outputPath, "Write there instead of to stdout");
   flags.engine.addDevice(verb);

@@ -1,6 +1,6 @@
 // `nsa help` lists the verbs. `nsa help VERB` prints the help of one verb.
 #include "tools/nsa/command/command.h"
-#include "tools/nsa/command/usage_error.h"
+#include "tools/nsa/command/parser_texts.h"
 
 #include <cstdio>
 #include <memory>

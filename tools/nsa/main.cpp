@@ -1,6 +1,6 @@
 // The one command line: `nsa VERB`. Its exit codes are in tools/nsa/command/exit_code.h.
 #include "tools/nsa/command/command.h"
-#include "tools/nsa/command/usage_error.h"
+#include "tools/nsa/command/parser_texts.h"
 
 #include <cstdio>
 #include <exception>

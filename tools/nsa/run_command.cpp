@@ -1,6 +1,5 @@
 // `nsa run`: one operator over the tensors of a file, and a report of which kernels ran and what they cost.
 #include "tools/nsa/command/command.h"
-#include "tools/nsa/device_run.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/nsa/files/safetensors.h"
 #include "tools/nsa/run_report.h"

@@ -1,16 +1,24 @@
-// The report of `nsa run`, as JSON and as text: inputs, kernels, times, and a verdict on every output.
-// Thread-safety: pure functions; `print` writes to stdout.
+// Runs one operator on the tensors of a file, on the device that an engine chooses, and makes the report of `nsa run`,
+// as JSON and as text: inputs, kernels, times, and a verdict on every output. Thread-safety: one thread.
 #pragma once
 
 #include "tools/nsa/decode_parity.h"
-#include "tools/nsa/device_run.h"
 #include "tools/support/operator_check.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace nsa::tools {
+
+struct DeviceRun {
+  nlohmann::json plan; // nsa_plan_describe
+  RunResult result;
+  bool compilerMapped = false; // whether this process has opened the compiler
+};
+Result<DeviceRun> runOnDevice(const OperatorInputs &inputs, const EngineSettings &settings,
+                              const std::set<TensorName> &wanted);
 
 // A line about the inputs: "window bf16, q [1, 2048, 8, 64], k_win ..., window 512".
 std::string inputsText(const OperatorInputs &inputs);

@@ -2,7 +2,7 @@
 // step that fails fails the run.
 #include "tools/nsa/command/command.h"
 #include "tools/nsa/files/file_io.h"
-#include "tools/nsa/validate_page.h"
+#include "tools/nsa/validate_steps.h"
 #include "tools/support/number_option.h"
 #include "tools/support/progress.h"
 

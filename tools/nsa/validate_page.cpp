@@ -1,4 +1,4 @@
-#include "tools/nsa/validate_page.h"
+#include "tools/nsa/validate_steps.h"
 
 #include "tools/nsa/files/file_io.h"
 #include "tools/report/page.h"

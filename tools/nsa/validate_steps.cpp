@@ -1,12 +1,19 @@
 #include "tools/nsa/validate_steps.h"
 
-#include "tools/nsa/command/child_verb.h"
 #include "tools/nsa/files/file_io.h"
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fcntl.h>
 #include <filesystem>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <system_error>
+
+extern char **environ;
 
 namespace nsa::tools {
 namespace {
@@ -16,6 +23,43 @@ namespace fs = std::filesystem;
 constexpr std::array<const char *, 3> kBranches = {"cmp", "sel", "win"};
 constexpr int64_t kDecodedTokens = 32;
 constexpr uint64_t kMostLogBytes = uint64_t{1} << 20;
+
+constexpr const char *kThisProgram = "/proc/self/exe";
+constexpr mode_t kMode = 0644;
+
+struct ChildOutcome {
+  int exitCode = 0; // 128 + the signal, where a signal ended it
+  double seconds = 0;
+};
+
+// Runs a verb of this program in its own process, so that a crash ends that process alone, and waits for its end.
+// stdout goes into the file `output`, and stderr is appended to the file `log`. The result is an error only when the
+// process cannot be started; a verb that fails is no error of this function.
+Result<ChildOutcome> runVerb(const std::vector<std::string> &verb, const std::string &output, const std::string &log) {
+  std::vector<std::string> words = {"nsa"};
+  words.insert(words.end(), verb.begin(), verb.end());
+  std::vector<char *> arguments;
+  for (std::string &word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, kMode);
+  posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, kMode);
+  const auto start = std::chrono::steady_clock::now();
+  pid_t child = 0;
+  const int error = posix_spawn(&child, kThisProgram, &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0)
+    return Status::error(ErrorCode::kIoError, "nsa " + verb.front() + " with its output in " + output +
+                                                  " cannot be started: " + std::strerror(error));
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR)
+      return Status::error(ErrorCode::kIoError, std::string("waitpid: ") + std::strerror(errno));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return ChildOutcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), seconds};
+}
 
 // The folder's files by name.
 class Folder {
@@ -167,7 +211,7 @@ Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
     step.ok = true;
     for (size_t i = 0; i < step.verbs.size() && step.ok; ++i) {
       const bool isLast = i + 1 == step.verbs.size();
-      Result<ChildOutcome> outcome = runVerb({step.verbs[i], isLast ? output : log + ".stdout", log});
+      Result<ChildOutcome> outcome = runVerb(step.verbs[i], isLast ? output : log + ".stdout", log);
       if (!isLast)
         fs::remove(log + ".stdout", error);
       if (!outcome)

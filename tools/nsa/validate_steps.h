@@ -48,4 +48,7 @@ std::vector<ValidateStep> validateSteps(const ValidateChoice &choice);
 Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
                 const std::function<void(const ValidateStep &, bool done)> &told);
 
+// Makes the HTML page that `nsa validate` writes, from the files that the steps wrote into the folder.
+std::string validateHtml(const ValidateChoice &choice, const std::vector<ValidateStep> &steps);
+
 } // namespace nsa::tools

@@ -1,5 +1,5 @@
 // Help does not depend on where the heap has put options.
-#include "tools/nsa/command/ordered_help.h"
+#include "tools/nsa/command/parser_texts.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

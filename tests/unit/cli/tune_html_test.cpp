@@ -5,9 +5,8 @@
 #include "runtime/engine/tune/pruned_candidates.h"
 #include "tests/harness/xml_check.h"
 #include "tools/nsa/command/command.h"
-#include "tools/nsa/tune/timed_work.h"
-#include "tools/nsa/tune/tune_html.h"
-#include "tools/nsa/tune/tune_plots.h"
+#include "tools/nsa/tune/tune_devices.h"
+#include "tools/nsa/tune/tune_report.h"
 
 #include <gtest/gtest.h>
 #include <set>

@@ -1,7 +1,7 @@
 // What a workload becomes: each problem once, in an order that stays, and the work that a kernel's time is set against.
 #include "tests/harness/scratch.h"
 #include "tools/nsa/files/find_workload.h"
-#include "tools/nsa/tune/timed_work.h"
+#include "tools/nsa/tune/tune_devices.h"
 
 #include "runtime/engine/graph/pipeline.h"
 

@@ -1,5 +1,5 @@
 // The table of a tuning has the fastest candidate first, says why a slower one won, and how much of the call was timed.
-#include "tools/nsa/tune/tune_table.h"
+#include "tools/nsa/tune/tune_report.h"
 
 #include <gtest/gtest.h>
 

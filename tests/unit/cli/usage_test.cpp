@@ -3,7 +3,7 @@
 #include "tests/unit/cli/program_fixture.h"
 #include "tools/nsa/command/command.h"
 #include "tools/nsa/command/exit_code.h"
-#include "tools/nsa/command/usage_error.h"
+#include "tools/nsa/command/parser_texts.h"
 
 #include <functional>
 #include <memory>

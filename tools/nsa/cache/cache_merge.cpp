@@ -1,6 +1,6 @@
 // `nsa cache merge`: the choices of several files in one database.
 #include "tools/nsa/cache/cache_verbs.h"
-#include "tools/nsa/command/named_value.h"
+#include "tools/nsa/command/command.h"
 
 #include "cache/kernel_store.h"
 

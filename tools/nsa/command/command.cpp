@@ -3,7 +3,6 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/tune/pruned_candidates.h"
 #include "runtime/model/targets.h"
-#include "tools/nsa/command/named_value.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/support/number_option.h"
 #include "tools/support/terminal.h"

@@ -5,6 +5,7 @@
 
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
+#include "runtime/json/nearest_name.h"
 #include "tools/nsa/command/exit_code.h"
 #include "tools/nsa/files/config_text.h"
 #include "tools/nsa/files/operator_file.h"
@@ -18,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,39 @@ CLI::Option *addOption(CLI::App &verb, const std::string &names, Value &value, c
   (option->check(rules), ...);
   return option;
 }
+// Each error message of namedValue has the text kNamesFollow in front of the list of allowed names. The generator of
+// shell completions searches an error message for kNamesFollow to find the names of an option's values.
+inline constexpr std::string_view kNamesFollow = " must be one of ";
+
+// Checks an option whose values have names, and replaces the name by the number that the parser reads. If the text on
+// the command line is none of the option's names, the error lists the names and suggests the most similar name.
+template <typename Value> CLI::Validator namedValue(std::vector<std::pair<std::string, Value>> values) {
+  return {[values = std::move(values)](std::string &text) -> std::string {
+            std::vector<std::string_view> names;
+            std::string list;
+            for (const auto &[name, value] : values) {
+              if (name == text) {
+                text = std::to_string(static_cast<int64_t>(value));
+                return "";
+              }
+              names.push_back(name);
+              list += (list.empty() ? "" : ", ") + name;
+            }
+            const std::string nearest(nearestName(text, names));
+            return text + std::string(kNamesFollow) + list + (nearest.empty() ? "" : ": did you mean " + nearest + "?");
+          },
+          ""};
+}
+
+// The names of the public operators for which `isOffered` is true.
+template <typename Predicate> CLI::Validator namedOperator(Predicate isOffered) {
+  std::vector<std::pair<std::string, Operator>> names;
+  for (const OperatorDef &def : publicOperators())
+    if (isOffered(def))
+      names.emplace_back(def.name, def.op);
+  return namedValue(std::move(names));
+}
+
 // Options that several verbs have: --json; --config, whose value is `what`; and --cache, which names `what`.
 void addJsonFlag(CLI::App &verb, bool &json);
 template <typename Value> CLI::Option *addConfig(CLI::App &verb, Value &value, const std::string &what) {

@@ -12,17 +12,15 @@ constexpr uint64_t kMaxConfigBytes = 1 << 20;
 Result<ConfigText> ConfigText::read(const std::string &word) {
   if (const size_t begin = word.find_first_not_of(" \t\r\n"); begin != std::string::npos && word[begin] == '{')
     return ConfigText{"--config", word};
-  if (word == "-") {
-    Result<std::string> text = readStandardInput(kMaxConfigBytes);
-    return text ? Result<ConfigText>({kStandardInput, std::move(*text)}) : text.status();
-  }
-  Result<std::string> text = readText(word, kMaxConfigBytes);
-  return text ? Result<ConfigText>({word, std::move(*text)}) : text.status();
+  const bool isInput = word == "-";
+  NSA_ASSIGN_OR_RETURN(std::string text,
+                       isInput ? readStandardInput(kMaxConfigBytes) : readText(word, kMaxConfigBytes));
+  return ConfigText{isInput ? kStandardInput : word, std::move(text)};
 }
 
 Result<ConfigFile> readConfig(const std::string &word) {
-  Result<ConfigText> config = ConfigText::read(word);
-  return config ? ConfigFile::parse(config->name, config->text) : config.status();
+  NSA_ASSIGN_OR_RETURN(const ConfigText config, ConfigText::read(word));
+  return ConfigFile::parse(config.name, config.text);
 }
 
 } // namespace nsa::tools

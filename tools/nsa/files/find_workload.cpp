@@ -22,9 +22,9 @@ Result<Workload> readWorkload(const std::string &path) {
   NSA_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path));
   std::string begin(std::min<uint64_t>(file.size(), kPlanRecordBegin), '\0');
   NSA_RETURN_IF_ERROR(file.read(0, std::as_writable_bytes(std::span(begin))));
-  Result<std::string> text =
-      readText(path, isPlanRecord(begin) ? std::numeric_limits<uint64_t>::max() : kMaxWorkloadBytes);
-  return text ? Workload::parse(*text, path) : text.status();
+  NSA_ASSIGN_OR_RETURN(const std::string text,
+                       readText(path, isPlanRecord(begin) ? std::numeric_limits<uint64_t>::max() : kMaxWorkloadBytes));
+  return Workload::parse(text, path);
 }
 
 std::string workloadFolder() {

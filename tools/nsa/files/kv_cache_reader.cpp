@@ -16,6 +16,8 @@ Status broken(T name, const HostTensor &tensor, std::string rule) {
   return Status::invalid(nameText(name), shapeText(tensor.shape), std::move(rule));
 }
 
+} // namespace
+
 Status checkExtent(T name, const HostTensor &tensor, size_t axis, int64_t extent, const std::string &source) {
   if (tensor.shape[axis] == extent)
     return Status::ok();
@@ -23,7 +25,12 @@ Status checkExtent(T name, const HostTensor &tensor, size_t axis, int64_t extent
                 "dimension " + std::to_string(axis) + " must be " + std::to_string(extent) + " (" + source + ")");
 }
 
-} // namespace
+Result<HostTensor> readIntegers(const SafetensorsFile &file, const std::string &name) {
+  NSA_ASSIGN_OR_RETURN(HostTensor tensor, file.read(name));
+  if (tensor.dtype != DType::kI32)
+    return Status::invalid(name, std::string(dtypeName(tensor.dtype)), "must be int32");
+  return tensor;
+}
 
 KvCacheReader::KvCacheReader(const ConfigFile &config, const SafetensorsFile &file, OperatorInputs &inputs)
     : config(config), file(file), inputs(inputs), isPaged(file.contains(nameText(T::kBlockTable))) {}
@@ -64,9 +71,7 @@ Status KvCacheReader::settlePages(Spec &spec) const {
 }
 
 Status KvCacheReader::readTable(const std::string &name, size_t rank, const std::string &rule) {
-  NSA_ASSIGN_OR_RETURN(HostTensor tensor, file.read(name));
-  if (tensor.dtype != DType::kI32)
-    return Status::invalid(name, std::string(dtypeName(tensor.dtype)), "must be int32");
+  NSA_ASSIGN_OR_RETURN(HostTensor tensor, readIntegers(file, name));
   if (tensor.shape.size() != rank || tensor.shape[0] != inputs.extents.batch)
     return Status::invalid(name, shapeText(tensor.shape),
                            "must be " + rule + ", batch = " + std::to_string(inputs.extents.batch));
@@ -112,10 +117,8 @@ Status KvCacheReader::settle(const Spec &spec) {
     NSA_RETURN_IF_ERROR(readTable("block_table", 2, "[batch, pages of a sequence]"));
   CallExtents &extents = inputs.extents;
   // Of compressed rows alone in no pages nothing but the lengths says it. Wrong lengths are the runtime's to report.
-  const HostTensor &lengths = inputs[T::kCacheSeqlens];
-  for (int64_t s = 0; s < extents.batch; ++s)
-    extents.room =
-        std::max(extents.room, reinterpret_cast<const int32_t *>(lengths.bytes.data())[s] + inputs.maxima.seqlenQ);
+  for (const int32_t length : inputs[T::kCacheSeqlens].integers())
+    extents.room = std::max(extents.room, length + inputs.maxima.seqlenQ);
   if (isPaged)
     extents.room = inputs[T::kBlockTable].shape[1] * spec.pageSize;
   extents.room = std::min(extents.room, kMostTokens);

@@ -15,6 +15,11 @@ namespace nsa::tools {
 // A tensor's name in files and messages.
 inline std::string nameText(TensorName name) { return std::string(tensorName(name)); }
 
+// Fails unless dimension `axis` of a tensor is `extent`. The error says where `extent` is from: `source`.
+Status checkExtent(TensorName name, const HostTensor &tensor, size_t axis, int64_t extent, const std::string &source);
+// Reads a tensor, which must be of int32.
+Result<HostTensor> readIntegers(const SafetensorsFile &file, const std::string &name);
+
 class KvCacheReader {
 public:
   // A cache is stored in pages if `file` contains a block table.

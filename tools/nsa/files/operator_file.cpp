@@ -17,42 +17,16 @@ Status disagrees(std::string key, std::string given, const std::string &tensors)
   return Status::invalid(std::move(key), std::move(given), "must agree with the tensors, which say " + tensors);
 }
 
-// The field of the spec that an axis gives; nullptr for those that follow from others.
-int32_t *fieldOf(Axis axis, Spec &spec) {
-  switch (axis) {
-  case Axis::kQueryHeads:
-    return &spec.queryHeads;
-  case Axis::kKvHeads:
-    return &spec.kvHeads;
-  case Axis::kQkDim:
-    return &spec.qkDim;
-  case Axis::kVDim:
-    return &spec.vDim;
-  case Axis::kSelCount:
-    return &spec.selCount;
-  case Axis::kCmpBlock:
-    return &spec.cmpBlock;
-  case Axis::kHidden:
-    return &spec.mlpHidden;
-  case Axis::kGateHeads:
-  case Axis::kBranches:
-  case Axis::kBlockQk:
-  case Axis::kBlockV:
-  case Axis::kOutHeads:
-  case Axis::kOutDim:
-  case Axis::kPairs:
-    break;
-  }
-  return nullptr;
-}
-
-std::span<const int32_t> integers(const HostTensor &tensor) {
-  return {reinterpret_cast<const int32_t *>(tensor.bytes.data()), static_cast<size_t>(tensor.elements())};
-}
+// The fields of a spec that axes give. The extents of the other axes follow from these.
+constexpr std::pair<Axis, int32_t Spec::*> kFields[] = {
+    {Axis::kQueryHeads, &Spec::queryHeads}, {Axis::kKvHeads, &Spec::kvHeads},
+    {Axis::kQkDim, &Spec::qkDim},           {Axis::kVDim, &Spec::vDim},
+    {Axis::kSelCount, &Spec::selCount},     {Axis::kCmpBlock, &Spec::cmpBlock},
+    {Axis::kHidden, &Spec::mlpHidden}};
 
 // The longest sequence. Malformed lengths are the runtime's to report: they only must not make the maxima nonsense.
 int64_t longest(const HostTensor &cuSeqlens, int64_t total) {
-  const std::span<const int32_t> values = integers(cuSeqlens);
+  const std::span<const int32_t> values = cuSeqlens.integers();
   int64_t length = 0;
   for (size_t i = 0; i + 1 < values.size(); ++i)
     length = std::max(length, int64_t{values[i + 1]} - values[i]);
@@ -110,7 +84,7 @@ public:
 
 private:
   const Known *known(Axis axis) const {
-    auto found = axes.find(axis);
+    const auto found = axes.find(axis);
     return found == axes.end() ? nullptr : &found->second;
   }
 
@@ -187,7 +161,7 @@ private:
     const TensorRule &rule = tensorRule(name);
     const std::vector<int64_t> &shape = tensor.shape;
     auto broken = [&](std::string text) { return Status::invalid(nameText(name), shapeText(shape), std::move(text)); };
-    if (std::any_of(shape.begin(), shape.end(), [](int64_t n) { return n > std::numeric_limits<int32_t>::max(); }))
+    if (std::ranges::any_of(shape, [](int64_t n) { return n > std::numeric_limits<int32_t>::max(); }))
       return broken("must have extents below 2^31");
     const size_t axisCount = rule.axisCount;
     const bool hasLead = rule.lead != Lead::kNone, ofCache = KvCacheReader::isOfCache(rule.lead);
@@ -222,17 +196,14 @@ private:
     const size_t lead = tensor.shape.size() - rule.axisCount;
     for (size_t i = 0; i < rule.axisCount; ++i) {
       const Axis axis = rule.axes[i];
-      int32_t *field = fieldOf(axis, spec);
-      const int64_t extent = tensor.shape[lead + i];
-      if (!field)
+      const auto *field = std::ranges::find(kFields, axis, &std::pair<Axis, int32_t Spec::*>::first);
+      if (field == std::end(kFields))
         continue;
-      const Known *first = known(axis);
-      if (!first)
-        NSA_RETURN_IF_ERROR(takeAxis(axis, name, extent, *field));
-      else if (first->extent != extent)
-        return Status::invalid(nameText(name), shapeText(tensor.shape),
-                               "dimension " + std::to_string(lead + i) + " must be " + std::to_string(first->extent) +
-                                   " (" + std::string(axisSource(axis)) + ", as in " + nameText(first->source) + ")");
+      if (const Known *first = known(axis))
+        NSA_RETURN_IF_ERROR(checkExtent(name, tensor, lead + i, first->extent,
+                                        std::string(axisSource(axis)) + ", as in " + nameText(first->source)));
+      else
+        NSA_RETURN_IF_ERROR(takeAxis(axis, name, tensor.shape[lead + i], spec.*field->second));
     }
     return Status::ok();
   }
@@ -273,11 +244,8 @@ private:
     const TensorRule &rule = tensorRule(name);
     const size_t lead = tensor.shape.size() - rule.axisCount;
     for (size_t i = 0; i < rule.axisCount; ++i) {
-      const int64_t wanted = axisExtent(rule.axes[i], spec);
-      if (tensor.shape[lead + i] != wanted)
-        return Status::invalid(nameText(name), shapeText(tensor.shape),
-                               "dimension " + std::to_string(lead + i) + " must be " + std::to_string(wanted) + " (" +
-                                   std::string(axisSource(rule.axes[i])) + ")");
+      const Axis axis = rule.axes[i];
+      NSA_RETURN_IF_ERROR(checkExtent(name, tensor, lead + i, axisExtent(axis, spec), std::string(axisSource(axis))));
     }
     return Status::ok();
   }
@@ -290,13 +258,9 @@ private:
   }
 
   Result<HostTensor> readLengths(T name) const {
-    Result<HostTensor> tensor = file.read(nameText(name));
-    if (!tensor)
-      return tensor;
-    if (tensor->dtype != DType::kI32)
-      return Status::invalid(nameText(name), std::string(dtypeName(tensor->dtype)), "must be int32");
-    if (tensor->shape.size() != 1 || tensor->shape[0] < 2)
-      return Status::invalid(nameText(name), shapeText(tensor->shape), "must be of shape [batch + 1], batch >= 1");
+    NSA_ASSIGN_OR_RETURN(HostTensor tensor, readIntegers(file, nameText(name)));
+    if (tensor.shape.size() != 1 || tensor.shape[0] < 2)
+      return Status::invalid(nameText(name), shapeText(tensor.shape), "must be of shape [batch + 1], batch >= 1");
     return tensor;
   }
 
@@ -322,11 +286,12 @@ private:
       return Status::invalid("cu_seqlens_k", shapeText(k.shape),
                              "must have the shape of cu_seqlens_q, " + shapeText(q.shape));
     extents.batch = q.shape[0] - 1;
-    extents.timeQ = extentOf(Lead::kQueries, std::max(0, integers(q).back()));
-    extents.timeK = extentOf(Lead::kKeys, std::max(0, integers(k).back()));
+    const std::span<const int32_t> keys = k.integers();
+    extents.timeQ = extentOf(Lead::kQueries, std::max(0, q.integers().back()));
+    extents.timeK = extentOf(Lead::kKeys, std::max(0, keys.back()));
     int64_t blocks = 0;
-    for (size_t i = 0; i + 1 < integers(k).size(); ++i)
-      blocks += spec.compressedBlocks(std::min(int64_t{integers(k)[i + 1]} - integers(k)[i], extents.timeK));
+    for (size_t i = 0; i + 1 < keys.size(); ++i)
+      blocks += spec.compressedBlocks(std::min(int64_t{keys[i + 1]} - keys[i], extents.timeK));
     extents.blocks = extentOf(Lead::kBlocks, blocks);
     maxima = {.batch = extents.batch,
               .tokensQ = extents.timeQ,

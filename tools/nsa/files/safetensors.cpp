@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 namespace nsa::tools {
 namespace {
@@ -17,20 +18,27 @@ constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000; // the format's own limit
 
 struct FileType {
-  const char *name;
+  std::string_view name;
   uint64_t bytes;
+  std::optional<DType> dtype = {}; // absent: a file may hold the type, but no operator computes with it
 };
-// All types of the format; those that cannot be computed with may still stand in a file.
-constexpr FileType kFileTypes[] = {{"F64", 8},  {"F32", 4},     {"F16", 2},     {"BF16", 2}, {"I64", 8}, {"I32", 4},
-                                   {"I16", 2},  {"I8", 1},      {"U64", 8},     {"U32", 4},  {"U16", 2}, {"U8", 1},
-                                   {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"C64", 8}};
-
-struct UsableType {
-  const char *name;
-  DType dtype;
-};
-constexpr UsableType kUsableTypes[] = {
-    {"BF16", DType::kBf16}, {"F16", DType::kF16}, {"F32", DType::kF32}, {"I32", DType::kI32}};
+// All types of the format.
+constexpr FileType kFileTypes[] = {{"BF16", 2, DType::kBf16},
+                                   {"F16", 2, DType::kF16},
+                                   {"F32", 4, DType::kF32},
+                                   {"I32", 4, DType::kI32},
+                                   {"F64", 8, {}},
+                                   {"I64", 8, {}},
+                                   {"I16", 2, {}},
+                                   {"I8", 1, {}},
+                                   {"U64", 8, {}},
+                                   {"U32", 4, {}},
+                                   {"U16", 2, {}},
+                                   {"U8", 1, {}},
+                                   {"BOOL", 1, {}},
+                                   {"F8_E4M3", 1, {}},
+                                   {"F8_E5M2", 1, {}},
+                                   {"C64", 8, {}}};
 
 Status malformed(const std::string &path, const std::string &reason) {
   return Status::error(ErrorCode::kInvalidArgument, path + " is not a valid safetensors file: " + reason);
@@ -53,8 +61,7 @@ Result<SafetensorsFile::Entry> parseEntry(const std::string &path, const std::st
   if (!value["dtype"].is_string())
     return malformed(path, where + ": dtype must be a string");
   entry.dtype = value["dtype"].get<std::string>();
-  const auto *type = std::find_if(std::begin(kFileTypes), std::end(kFileTypes),
-                                  [&](const FileType &known) { return entry.dtype == known.name; });
+  const auto *type = std::ranges::find(kFileTypes, entry.dtype, &FileType::name);
   if (type == std::end(kFileTypes))
     return malformed(path, where + " has the unknown dtype \"" + entry.dtype + "\"");
 
@@ -95,9 +102,7 @@ Status checkCoverage(const std::string &path, const std::map<std::string, Safete
   std::vector<std::pair<const std::string *, const SafetensorsFile::Entry *>> order;
   for (const auto &[name, entry] : tensors)
     order.emplace_back(&name, &entry);
-  std::sort(order.begin(), order.end(), [](const auto &a, const auto &b) {
-    return std::pair(a.second->begin, a.second->end) < std::pair(b.second->begin, b.second->end);
-  });
+  std::ranges::sort(order, {}, [](const auto &each) { return std::pair(each.second->begin, each.second->end); });
   uint64_t covered = dataBegin;
   std::string before = "the header";
   for (const auto &[name, entry] : order) {
@@ -154,13 +159,11 @@ Result<HostTensor> SafetensorsFile::read(const std::string &name) const {
                          "it has: " + (list.empty() ? "none" : list));
   }
   const Entry &entry = found->second;
-  const auto *type = std::find_if(std::begin(kUsableTypes), std::end(kUsableTypes),
-                                  [&](const UsableType &known) { return entry.dtype == known.name; });
-  if (type == std::end(kUsableTypes))
+  const std::optional<DType> dtype = std::ranges::find(kFileTypes, entry.dtype, &FileType::name)->dtype;
+  if (!dtype)
     return Status::invalid(name, entry.dtype, "must be of dtype BF16, F16, F32 or I32", "convert it in " + path);
   NSA_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path));
-  HostTensor tensor{
-      .dtype = type->dtype, .shape = entry.shape, .bytes = std::vector<std::byte>(entry.end - entry.begin)};
+  HostTensor tensor = HostTensor::make(*dtype, entry.shape);
   NSA_RETURN_IF_ERROR(file.read(entry.begin, tensor.bytes));
   return tensor;
 }
@@ -172,8 +175,7 @@ Status writeSafetensors(Result<OutputFile> file,
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   uint64_t offset = 0;
   for (const auto &[name, tensor] : tensors) {
-    const auto *type = std::find_if(std::begin(kUsableTypes), std::end(kUsableTypes),
-                                    [&](const UsableType &known) { return tensor->dtype == known.dtype; });
+    const auto *type = std::ranges::find(kFileTypes, std::optional(tensor->dtype), &FileType::dtype);
     json[name] = {
         {"dtype", type->name}, {"shape", tensor->shape}, {"data_offsets", {offset, offset + tensor->bytes.size()}}};
     offset += tensor->bytes.size();

@@ -4,13 +4,6 @@ namespace nsa::tools {
 
 namespace {
 
-std::string join(const std::vector<std::string> &words, const std::string &between) {
-  std::string text;
-  for (const std::string &word : words)
-    text += (text.empty() ? "" : between) + word;
-  return text;
-}
-
 // "run cache list": the verb as the script keeps it, without the program's name.
 std::string keyOf(const Verb &verb) {
   const std::string path = verb.path();

@@ -1,6 +1,6 @@
 #include "tools/nsa/pages/verb.h"
 
-#include "tools/nsa/command/named_value.h"
+#include "tools/nsa/command/command.h"
 
 #include <sstream>
 #include <utility>
@@ -10,7 +10,7 @@ namespace nsa::tools {
 namespace {
 
 // The parser keeps no list of a set's members, but names them in the error for a word that is no member: "{a,b}", or
-// " must be one of a, b" (named_value.h).
+// " must be one of a, b" (namedValue).
 std::vector<std::string> valuesOf(CLI::Option &option) {
   std::vector<std::string> values;
   for (int i = 0;; ++i) {
@@ -58,6 +58,13 @@ Option optionOf(CLI::Option &option) {
 
 } // namespace
 
+std::string join(const std::vector<std::string> &words, const std::string &between) {
+  std::string text;
+  for (const std::string &word : words)
+    text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
 Verb Verb::of(CLI::App &app, std::vector<std::string> above) {
   Verb verb;
   verb.words = std::move(above);
@@ -80,13 +87,6 @@ Verb Verb::of(CLI::App &app, std::vector<std::string> above) {
   for (CLI::App *below : app.get_subcommands([](const CLI::App *) { return true; }))
     verb.verbs.push_back(of(*below, verb.words));
   return verb;
-}
-
-std::string Verb::path(const std::string &between) const {
-  std::string path;
-  for (const std::string &word : words)
-    path += (path.empty() ? "" : between) + word;
-  return path;
 }
 
 std::vector<const Verb *> Verb::all() const {

@@ -11,6 +11,8 @@
 
 namespace nsa::tools {
 
+std::string join(const std::vector<std::string> &words, const std::string &between);
+
 struct Option {
   std::vector<std::string> names; // "-o", "--output"; empty for an argument that is given by its place
   std::string description;
@@ -33,7 +35,7 @@ struct Verb {
   static Verb of(CLI::App &app, std::vector<std::string> above = {});
   const std::string &name() const { return words.back(); }
   // "nsa cache list"
-  std::string path(const std::string &between = " ") const;
+  std::string path(const std::string &between = " ") const { return join(words, between); }
   // Returns this verb and all verbs below it in the tree of verbs, each before the verbs below it.
   std::vector<const Verb *> all() const;
 };

@@ -20,12 +20,8 @@ std::string escaped(const std::string &text) {
 }
 
 std::string actionOf(const Option &option) {
-  if (!option.values.empty()) {
-    std::string words;
-    for (const std::string &value : option.values)
-      words += (words.empty() ? "" : " ") + value;
-    return "(" + words + ")";
-  }
+  if (!option.values.empty())
+    return "(" + join(option.values, " ") + ")";
   return option.takesFile() ? "_files" : option.takesFolder() ? "_files -/" : " ";
 }
 
@@ -38,12 +34,8 @@ std::string lineOf(const Option &option) {
   const std::string head = option.mayRepeat ? "*" : "";
   if (option.names.size() == 1)
     return "    '" + head + option.names[0] + text;
-  std::string all, any;
-  for (const std::string &name : option.names) {
-    all += (all.empty() ? "" : " ") + name;
-    any += (any.empty() ? "" : ",") + name;
-  }
-  return "    " + (option.mayRepeat ? "'*'" : "'(" + all + ")'") + "{" + any + "}'" + text;
+  return "    " + (option.mayRepeat ? "'*'" : "'(" + join(option.names, " ") + ")'") + "{" + join(option.names, ",") +
+         "}'" + text;
 }
 
 void addFunction(std::string &script, const Verb &verb) {

@@ -1,7 +1,7 @@
 // `nsa tune`: the command line, and the tuning of one spec on this machine.
 #include "tools/nsa/command/command.h"
 #include "tools/nsa/files/file_io.h"
-#include "tools/nsa/tune/tune_table.h"
+#include "tools/nsa/tune/tune_report.h"
 #include "tools/nsa/tune/tune_verbs.h"
 #include "tools/support/number_option.h"
 #include "tools/support/progress.h"

@@ -3,12 +3,14 @@
 #include "bench/measure/bench_case.h"
 #include "bench/measure/fma_peak.h"
 #include "bench/measure/machine_facts.h"
+#include "bench/measure/plan_contender.h"
 #include "bench/measure/stream_bandwidth.h"
 #include "runtime/capi/convert.h"
-#include "tools/nsa/tune/forward_duel.h"
+#include "tools/support/operator_work.h"
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -16,6 +18,67 @@ namespace nsa::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr int kSamples = 5, kWarmUps = 2; // of a duel
+
+// An operator's plan with the tensors that it runs on.
+struct Side {
+  OperatorInputs inputs;
+  std::optional<DeviceOperator> job;
+  std::unique_ptr<bench::PlanContender> contender;
+};
+
+Result<std::unique_ptr<Side>> makeSide(const CrossoverJob &job, Operator op, int64_t tokens, nsa_engine *engine,
+                                       Accelerator &accelerator, Buffer &flush) {
+  auto side = std::make_unique<Side>();
+  Spec spec = job.spec;
+  spec.op = op;
+  const std::vector<int64_t> lengths(static_cast<size_t>(job.batch), tokens);
+  side->inputs = drawInputs(spec, {lengths, lengths}, 1);
+  // What the check of sampled rows needs beside the result.
+  const std::set<TensorName> checked = {TensorName::kBlockList, TensorName::kKComp, TensorName::kVComp};
+  NSA_ASSIGN_OR_RETURN(DeviceOperator uploaded,
+                       DeviceOperator::upload(accelerator, side->inputs,
+                                              definitionOf(op).isForward() ? checked : std::set<TensorName>()));
+  side->job = std::move(uploaded);
+  NSA_ASSIGN_OR_RETURN(side->contender,
+                       bench::PlanContender::make(std::string(operatorName(op)), engine,
+                                                  {accelerator, side->inputs, *side->job, flush, kWarmUps}));
+  return side;
+}
+
+// Measures the whole forward pass of NSA against dense attention with the same heads. Some rows of both results are
+// compared with the fp64 reference first. The device is opened a second time by the first measurement, for the tensors.
+class ForwardDuel {
+public:
+  ForwardDuel(nsa_engine *engine, std::string device) : engine(engine), device(std::move(device)) {}
+
+  // Both plans run in turns, on sequences of `tokens` tokens.
+  Result<Duel> measure(const CrossoverJob &job, int64_t tokens) {
+    if (!accelerator) {
+      NSA_ASSIGN_OR_RETURN(std::unique_ptr<Accelerator> opened, Accelerator::open(device));
+      NSA_ASSIGN_OR_RETURN(flush, bench::flushBuffer(*opened));
+      accelerator = std::move(opened);
+    }
+    std::vector<std::unique_ptr<Side>> sides;
+    for (const Operator op : {job.spec.op, Operator::kDense}) {
+      NSA_ASSIGN_OR_RETURN(std::unique_ptr<Side> side, makeSide(job, op, tokens, engine, *accelerator, flush));
+      sides.push_back(std::move(side));
+    }
+    const std::vector<Result<bench::Times>> times =
+        bench::measureInTurns({sides[0]->contender.get(), sides[1]->contender.get()}, kSamples);
+    for (const Result<bench::Times> &one : times)
+      if (!one)
+        return one.status();
+    return Duel{tokens, times[0]->medianMs, times[1]->medianMs};
+  }
+
+private:
+  nsa_engine *engine;
+  std::string device;
+  std::unique_ptr<Accelerator> accelerator;
+  Buffer flush; // bench::flushBuffer
+};
 
 // For each type of the report's kernels.
 Json roofsOf(const Json &report, const OpenDevice &device, bool measuresRoofs) {
@@ -99,6 +162,23 @@ void addMachine(Json &report, const std::vector<OpenDevice> &devices, bool measu
     entry["facts"] = device->facts["device"];
     entry["roofs"] = roofsOf(report, *device, measuresRoofs);
   }
+}
+
+std::optional<TimedWork> timedWork(const TuneJob &job, bool isGpu) {
+  const std::optional<TimedCall> call = timedCall(job, isGpu);
+  if (!call)
+    return std::nullopt;
+  const auto sequences = static_cast<size_t>(call->batch);
+  const PartWork part =
+      workByPart(layOut(job.kernel, {std::vector(sequences, call->seqlenQ), std::vector(sequences, call->seqlenK)}))
+          .front();
+  return TimedWork{*call, part.flops, part.bytes};
+}
+
+void addTimedWork(const TuneJob &job, bool isGpu, nlohmann::ordered_json &timed) {
+  const std::optional<TimedWork> work = timedWork(job, isGpu);
+  timed["flops"] = work->flops;
+  timed["bytes"] = work->bytes;
 }
 
 } // namespace nsa::tools

@@ -1,10 +1,12 @@
-// Opens the devices that a tuning of workloads uses, and collects the facts about them for its report.
+// Opens the devices that a tuning of workloads uses, and collects for its report the facts about them and the work of
+// the calls that it times.
 // Thread-safety: one thread.
 #pragma once
 
 #include "autotune/workload/tune_plan.h"
 #include "tools/support/engine.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,5 +33,13 @@ std::vector<TuneDevice> tuneDevices(const std::vector<OpenDevice> &devices);
 // Adds to the report of a tuning what it does not know of the machine: the date, the versions, the processor, and for
 // each device its facts. The peak rates of a processor are measured if `measuresRoofs` is set.
 void addMachine(nlohmann::ordered_json &report, const std::vector<OpenDevice> &devices, bool measuresRoofs);
+
+// The call that a tuning measures, with its floating point operations and the bytes of its tensors.
+struct TimedWork : TimedCall {
+  double flops = 0, bytes = 0;
+};
+std::optional<TimedWork> timedWork(const TuneJob &job, bool isGpu);
+// Adds the work to the object `timed` of a job's row in a report (TuneRunOptions::describeTimed).
+void addTimedWork(const TuneJob &job, bool isGpu, nlohmann::ordered_json &timed);
 
 } // namespace nsa::tools

@@ -1,7 +1,6 @@
-#include "tools/nsa/tune/tune_html.h"
+#include "tools/nsa/tune/tune_report.h"
 
 #include "tools/nsa/command/command.h"
-#include "tools/nsa/tune/tune_plots.h"
 #include "tools/report/page.h"
 #include "tools/support/progress.h"
 

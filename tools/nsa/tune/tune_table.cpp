@@ -1,4 +1,4 @@
-#include "tools/nsa/tune/tune_table.h"
+#include "tools/nsa/tune/tune_report.h"
 
 #include "tools/nsa/command/command.h"
 

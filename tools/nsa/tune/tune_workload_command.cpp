@@ -4,9 +4,8 @@
 #include "tools/nsa/command/interruption.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/nsa/files/find_workload.h"
-#include "tools/nsa/tune/timed_work.h"
 #include "tools/nsa/tune/tune_devices.h"
-#include "tools/nsa/tune/tune_html.h"
+#include "tools/nsa/tune/tune_report.h"
 #include "tools/nsa/tune/tune_verbs.h"
 #include "tools/support/progress.h"
 

@@ -1,13 +1,20 @@
-// Makes the error texts for a command line that the parser did not accept.
-// Thread-safety: usage_error.h has only pure functions.
+// What the parser of the command line tells users: help, and errors for a command line that it did not accept.
+// Thread-safety: parser_texts.h has only pure functions.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
 #include <string>
-#include <vector>
 
 namespace nsa::tools {
+
+// Prints help with lines of at most 100 characters, and the options that an option needs or excludes ordered by name.
+// The parser's library keeps them in sets of pointers, whose order depends on the heap.
+class OrderedHelp : public CLI::Formatter {
+public:
+  std::string make_help(const CLI::App *app, std::string name, CLI::AppFormatMode mode) const override;
+  std::string make_option_opts(const CLI::Option *option) const override;
+};
 
 // "nsa cache list"
 std::string verbPath(const CLI::App &verb);
