@@ -12,7 +12,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 
 namespace nsa::tools {

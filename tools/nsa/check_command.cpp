@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 
 namespace nsa::tools {
 namespace {

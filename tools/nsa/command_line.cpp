@@ -2,9 +2,6 @@
 
 #include "tools/nsa/command/parser_texts.h"
 
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace nsa::tools {
 

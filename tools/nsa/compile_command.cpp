@@ -7,9 +7,7 @@
 #include "runtime/engine/options/options.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
-#include <memory>
 #include <unistd.h>
 
 namespace nsa::tools {

@@ -1,7 +1,6 @@
 // `nsa doctor`: what of this machine the runtime can use, one line each with what to do about the rest. Lines are
 // earned: the compiler is opened, NVRTC compiles a kernel, and the CPU's answer is compared with the reference.
 #include "tools/nsa/cache/cache_verbs.h"
-#include "tools/nsa/command/command.h"
 #include "tools/nsa/pairing.h"
 
 #include "cache/cache_file.h"
@@ -15,7 +14,6 @@
 #include "tools/support/operator_check.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "tools/support/operator_check.h"
 
 #include <cstdio>
-#include <memory>
 #include <optional>
 
 namespace nsa::tools {

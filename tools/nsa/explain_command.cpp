@@ -1,8 +1,6 @@
 // `nsa explain`: what would run for a spec on this machine, and why. Compiles and stores nothing.
 #include "tools/nsa/command/command.h"
 
-#include <cstdio>
-#include <memory>
 
 namespace nsa::tools {
 namespace {

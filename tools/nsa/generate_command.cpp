@@ -7,7 +7,6 @@
 #include "tools/support/structured_inputs.h"
 
 #include <cstdio>
-#include <memory>
 
 namespace nsa::tools {
 namespace {

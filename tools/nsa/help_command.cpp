@@ -3,7 +3,6 @@
 #include "tools/nsa/command/parser_texts.h"
 
 #include <cstdio>
-#include <memory>
 
 namespace nsa::tools {
 namespace {

@@ -4,10 +4,7 @@
 
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <new>
-#include <string>
-#include <utility>
 
 namespace {
 

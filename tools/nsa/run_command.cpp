@@ -6,7 +6,6 @@
 #include "tools/support/number_option.h"
 #include "tools/support/progress.h"
 
-#include <memory>
 
 namespace nsa::tools {
 namespace {

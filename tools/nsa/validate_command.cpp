@@ -8,7 +8,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 
 namespace nsa::tools {
 namespace {

@@ -3,7 +3,6 @@
 #include "tools/render_tables/summary.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <regex>
 #include <sstream>

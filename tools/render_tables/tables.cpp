@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <vector>
 
 namespace nsa::tables {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "tools/report/markup.h"
 
-#include <algorithm>
 #include <cstdio>
 
 namespace nsa::report {

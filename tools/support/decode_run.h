@@ -10,7 +10,6 @@
 #include "tools/support/operator_job.h"
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <vector>
 

@@ -2,7 +2,6 @@
 
 #include "runtime/capi/api_structs.h"
 
-#include <type_traits>
 
 namespace nsa::tools {
 

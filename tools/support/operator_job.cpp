@@ -1,6 +1,5 @@
 #include "tools/support/operator_job.h"
 
-#include "runtime/base/signature.h"
 #include "tools/reference/elements.h"
 
 #include <algorithm>

@@ -5,10 +5,7 @@
 #include "tools/support/operator_check.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
-#include <numeric>
 #include <random>
 
 namespace nsa::tools {

@@ -4,8 +4,6 @@
 
 #include "cache/pack_writer.h"
 
-#include <cstdio>
-#include <memory>
 
 namespace nsa::tools {
 namespace {

@@ -5,7 +5,6 @@
 #include "cache/cache_file.h"
 #include "cache/kernel_store.h"
 
-#include <cstdio>
 #include <memory>
 
 namespace nsa::tools {

@@ -2,8 +2,6 @@
 #include "runtime/engine/report/timed_shape.h"
 #include "tools/nsa/cache/cache_verbs.h"
 
-#include <cstdio>
-#include <memory>
 
 namespace nsa::tools {
 namespace {

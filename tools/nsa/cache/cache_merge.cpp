@@ -1,12 +1,10 @@
 // `nsa cache merge`: the choices of several files in one database.
 #include "tools/nsa/cache/cache_verbs.h"
-#include "tools/nsa/command/command.h"
 
 #include "cache/kernel_store.h"
 
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 
 namespace nsa::tools {

@@ -12,7 +12,6 @@
 #include "tools/support/progress.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <memory>
 
 namespace nsa::tools {
 namespace {

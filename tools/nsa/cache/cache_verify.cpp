@@ -4,7 +4,6 @@
 #include "cache/difference.h"
 
 #include <cstdio>
-#include <memory>
 
 namespace nsa::tools {
 namespace {

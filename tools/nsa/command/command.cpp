@@ -10,10 +10,7 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
-#include <map>
-#include <string_view>
 #include <unistd.h>
-#include <utility>
 
 namespace nsa::tools {
 

@@ -1,12 +1,10 @@
 #include "tools/nsa/files/file_io.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <utility>
 
 namespace nsa::tools {
 namespace {

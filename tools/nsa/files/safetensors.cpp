@@ -1,11 +1,9 @@
 #include "tools/nsa/files/safetensors.h"
 
 #include "runtime/json/json_input.h"
-#include "tools/nsa/files/file_io.h"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <optional>
 
 namespace nsa::tools {

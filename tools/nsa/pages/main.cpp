@@ -4,7 +4,6 @@
 #include "tools/nsa/pages/pages.h"
 
 #include <cstdio>
-#include <string>
 
 int main(int argc, char **argv) {
   using namespace nsa::tools;

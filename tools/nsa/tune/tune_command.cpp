@@ -7,7 +7,6 @@
 #include "tools/support/progress.h"
 
 #include <cstdio>
-#include <memory>
 
 namespace nsa::tools {
 namespace {

@@ -4,9 +4,7 @@
 #include "tools/report/page.h"
 #include "tools/support/progress.h"
 
-#include <algorithm>
 #include <map>
-#include <set>
 
 namespace nsa::tools {
 namespace {

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <limits>
 #include <utility>
-#include <vector>
 
 namespace nsa::tools {
 namespace {
