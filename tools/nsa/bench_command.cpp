@@ -2,8 +2,8 @@
 #include "bench/verbs/decode_summary.h"
 #include "bench/verbs/search_bench.h"
 #include "bench/verbs/threshold_bench.h"
-#include "runtime/engine/options/options.h"
 #include "tools/nsa/bench_verbs.h"
+#include "tools/nsa/cache/cache_verbs.h"
 #include "tools/nsa/command/command.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/render_tables/tables.h"
@@ -111,10 +111,7 @@ Result<nlohmann::ordered_json> compress(bench::BenchDevice &device, const BenchF
 Result<nlohmann::ordered_json> thresholds(bench::BenchDevice &device, const BenchFlags &flags) {
   bench::ThresholdChoice choice{flags.choice, flags.engine.settings, "", flags.decodeBatches, flags.decodeTokens};
   if (flags.store) {
-    nsa::EngineOptions options;
-    options.cachePath = flags.engine.settings.cachePath;
-    NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
-    choice.storeIn = options.cachePath;
+    NSA_ASSIGN_OR_RETURN(choice.storeIn, cachePathOf(flags.engine.settings.cachePath));
   }
   return bench::benchThresholds(device, choice);
 }

@@ -22,9 +22,7 @@ public:
 
   Result<DecodeParity> run(int32_t pageSize) {
     DecodeParity parity{.pageSize = pageSize, .chunks = kChunks, .check = {}, .plan = {}};
-    int64_t longest = 0;
-    for (const Sequence &sequence : sequences)
-      longest = std::max(longest, sequence.keys);
+    const int64_t longest = std::ranges::max(sequences, {}, &Sequence::keys).keys;
     const int64_t chunk = (longest - tokens + kChunks - 1) / kChunks;
     NSA_ASSIGN_OR_RETURN(
         DecodeRun decode,
@@ -61,7 +59,7 @@ private:
       std::vector<int64_t> counts;
       for (size_t s = 0; s < sequences.size(); ++s)
         counts.push_back(std::min(chunk, sequences[s].keys - tokens - decode.length(s)));
-      if (*std::max_element(counts.begin(), counts.end()) > 0)
+      if (std::ranges::max(counts) > 0)
         NSA_RETURN_IF_ERROR(decode.step(plan.get(), counts));
     }
     return Status::ok();

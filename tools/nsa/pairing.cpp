@@ -1,5 +1,6 @@
 #include "tools/nsa/pairing.h"
 
+#include "runtime/cuda/driver.h"
 #include "runtime/model/targets.h"
 
 #include <charconv>
@@ -15,10 +16,6 @@ int majorOf(const std::string &version) {
   return major;
 }
 
-std::string driverText(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
 } // namespace
 
 std::vector<PairingFault> findPairingFaults(const PairingFacts &facts) {
@@ -26,8 +23,8 @@ std::vector<PairingFault> findPairingFaults(const PairingFacts &facts) {
   const int driverMajor = facts.driverVersion / 1000;
   if (driverMajor != 0 && majorOf(facts.nvrtcVersion) > driverMajor)
     faults.push_back(
-        {"NVRTC " + facts.nvrtcVersion + " makes code that a driver for CUDA " + driverText(facts.driverVersion) +
-             " may not load",
+        {"NVRTC " + facts.nvrtcVersion + " makes code that a driver for CUDA " +
+             cuda::versionText(facts.driverVersion) + " may not load",
          "install NVRTC " + std::to_string(driverMajor) + ".x and name it with NSA_NVRTC, or update the driver"});
   if (!facts.compilerRevision.empty() && facts.compilerRevision != facts.libraryRevision)
     faults.push_back({"libnsa_compiler.so (" + facts.compilerRevision + ") is not of the build of libnsa.so (" +
@@ -53,7 +50,7 @@ std::vector<PairingFault> findPairingFaults(const PairingFacts &facts) {
   } else if (tooNew != 0) {
     faults.push_back({std::to_string(tooNew) + " of " + std::to_string(runnable) +
                           " stored kernels were compiled by an NVRTC that is newer than the driver (CUDA " +
-                          driverText(facts.driverVersion) + ")",
+                          cuda::versionText(facts.driverVersion) + ")",
                       "update the driver, or compile them again with NVRTC " + std::to_string(driverMajor) + ".x"});
   }
   return faults;

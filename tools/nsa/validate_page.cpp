@@ -1,5 +1,6 @@
 #include "tools/nsa/validate_steps.h"
 
+#include "tools/nsa/command/command.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/report/page.h"
 
@@ -27,12 +28,6 @@ std::string textOf(const Json &object, const char *name) {
 }
 
 std::string wholeText(double count) { return std::to_string(static_cast<int64_t>(count)); }
-
-std::string secondsText(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f s", seconds);
-  return text;
-}
 
 class PageWriter {
 public:
@@ -67,8 +62,8 @@ private:
       page.paragraph("All " + std::to_string(steps.size()) + " steps passed.");
     Table table({{"step"}, {"result"}, {"time", true}, {"what it does"}, {"file"}, {"why it failed"}});
     for (const ValidateStep &step : steps)
-      table.add({step.name, step.ok ? "passed" : "failed", secondsText(step.seconds), step.purpose, step.output,
-                 step.trouble},
+      table.add({step.name, step.ok ? "passed" : "failed", formatNumber("%.1f s", step.seconds), step.purpose,
+                 step.output, step.trouble},
                 step.ok ? Tone::kGood : Tone::kBad);
     page.add(table);
   }

@@ -39,15 +39,11 @@ struct EngineSettings {
 // the tuner themselves produce.
 EngineSettings withNothingStored(EngineSettings settings);
 
-struct EngineDeleter {
-  void operator()(nsa_engine *engine) const { nsa_engine_destroy(engine); }
+template <auto destroy> struct Destroyer {
+  void operator()(auto *handle) const { destroy(handle); }
 };
-using EngineHandle = std::unique_ptr<nsa_engine, EngineDeleter>;
-
-struct PlanDeleter {
-  void operator()(nsa_plan *plan) const { nsa_plan_destroy(plan); }
-};
-using PlanHandle = std::unique_ptr<nsa_plan, PlanDeleter>;
+using EngineHandle = std::unique_ptr<nsa_engine, Destroyer<nsa_engine_destroy>>;
+using PlanHandle = std::unique_ptr<nsa_plan, Destroyer<nsa_plan_destroy>>;
 
 Result<EngineHandle> createEngine(const EngineSettings &settings);
 Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima &maxima, void *stream = nullptr);

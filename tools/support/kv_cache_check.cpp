@@ -1,4 +1,4 @@
-#include "tools/support/kv_cache_check.h"
+#include "tools/support/operator_check.h"
 
 #include "runtime/base/signature.h"
 #include "tools/support/kv_cache.h"

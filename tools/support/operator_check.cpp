@@ -3,7 +3,6 @@
 #include "runtime/base/signature.h"
 #include "tools/reference/rotation.h"
 #include "tools/support/kv_cache.h"
-#include "tools/support/kv_cache_check.h"
 
 #include <algorithm>
 #include <cassert>
@@ -88,12 +87,8 @@ private:
   }
 
   void checkAttention() {
-    reference::Attention attention;
-    attention.spec = spec;
-    attention.q = in(View::kQ);
-    attention.k = in(View::kK);
-    attention.v = in(View::kV);
-    attention.sequences = compared;
+    reference::Attention attention{
+        .spec = spec, .q = in(View::kQ), .k = in(View::kK), .v = in(View::kV), .sequences = compared};
     if (definitionOf(spec.op).keys == MetKeys::kListed)
       attention.blockLists =
           reference::readBlockLists(compared, listView(spec, inputs[T::kBlockList]), spec.kvHeads, spec.selCount);
@@ -131,10 +126,7 @@ private:
   }
 
   void checkCombination() {
-    reference::Combination combination;
-    combination.spec = spec;
-    combination.gates = in(T::kGates);
-    combination.sequences = compared;
+    reference::Combination combination{.spec = spec, .gates = in(T::kGates), .sequences = compared};
     std::array<std::vector<double>, reference::kBranchCount> branches;
     const T names[] = {T::kOCmp, T::kOSel, T::kOWin};
     for (size_t i = 0; i < branches.size(); ++i) {

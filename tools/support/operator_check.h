@@ -2,7 +2,7 @@
 // attention outputs, the reference uses the block lists that the operator itself computed. A block list is right if
 // each block in which it differs from the reference's list has nearly the same score as the block that it replaces. The
 // counts in the output `reads` must be equal to the counts of the reference.
-// Thread-safety: the functions are pure, and checkOperator starts worker threads of its own.
+// Thread-safety: the functions are pure, and start worker threads of their own.
 #pragma once
 
 #include "tools/reference/error_metrics.h"
@@ -44,5 +44,11 @@ reference::Nsa referenceNsa(const OperatorInputs &inputs);
 // Checks all outputs in `outputs`. If `rows` names queries, only the outputs of these queries are checked.
 OperatorCheck checkOperator(const OperatorInputs &inputs, const NamedTensors &outputs,
                             const std::vector<int64_t> &rows = {});
+
+// Checks whether a call of decode changed its cache correctly, and returns a verdict for each tensor of the cache.
+// `outputs` has the tensors as they are after the call. The row of each new token must be an exact copy of the token's
+// key or value. The row of each new compressed block is compared with the compression phi of the block's tokens,
+// computed in fp64. All other bytes of the cache must be the same as before the call.
+std::vector<OutputCheck> checkCache(const OperatorInputs &inputs, const NamedTensors &outputs);
 
 } // namespace nsa::tools

@@ -3,7 +3,7 @@
 #include "tools/support/kv_cache.h"
 
 #include "tests/harness/seed.h"
-#include "tools/support/kv_cache_check.h"
+#include "tools/support/operator_check.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -45,6 +45,16 @@ Result<CacheFile> openCache(const std::string &chosen, CacheFile::Empty empty) {
   return CacheFile::open(path, CacheFile::Check::kRows, empty);
 }
 
+nlohmann::json toJson(const KernelSummary &kernel) {
+  return {{"key", kernel.content},
+          {"template", kernel.templateName},
+          {"op", kernel.op},
+          {"target", kernel.target},
+          {"config", kernel.config},
+          {"compressed_bytes", kernel.compressedBytes},
+          {"binary_bytes", kernel.binaryBytes}};
+}
+
 nlohmann::json toJson(const StoredChoice &choice) {
   nlohmann::json evidence = nlohmann::json::array();
   for (const Measurement &measurement : choice.evidence)

@@ -46,14 +46,10 @@ Status collectGarbage(const CollectionFlags &flags) {
   const bool isWithin = flags.maxBytes == 0 || report.bytesAfter <= flags.maxBytes;
   if (flags.json) {
     nlohmann::json removed = nlohmann::json::array();
-    for (const CollectedKernel &each : report.removed)
-      removed.push_back({{"key", each.kernel.content},
-                         {"op", each.kernel.op},
-                         {"target", each.kernel.target},
-                         {"template", each.kernel.templateName},
-                         {"config", each.kernel.config},
-                         {"compressed_bytes", each.kernel.compressedBytes},
-                         {"reason", each.reason}});
+    for (const CollectedKernel &each : report.removed) {
+      removed.push_back(toJson(each.kernel));
+      removed.back()["reason"] = each.reason;
+    }
     printJson({{"path", path},
                {"dry_run", flags.dryRun},
                {"removed", removed},

@@ -2,7 +2,6 @@
 #include "runtime/engine/report/timed_shape.h"
 #include "tools/nsa/cache/cache_verbs.h"
 
-
 namespace nsa::tools {
 namespace {
 
@@ -30,13 +29,7 @@ Status list(const ListFlags &flags) {
   if (flags.json) {
     nlohmann::json kernelList = nlohmann::json::array(), choiceList = kernelList, routeList = kernelList;
     for (const KernelSummary &kernel : kernels)
-      kernelList.push_back({{"key", kernel.content},
-                            {"template", kernel.templateName},
-                            {"op", kernel.op},
-                            {"target", kernel.target},
-                            {"config", kernel.config},
-                            {"compressed_bytes", kernel.compressedBytes},
-                            {"binary_bytes", kernel.binaryBytes}});
+      kernelList.push_back(toJson(kernel));
     for (const StoredChoice &choice : choices)
       choiceList.push_back(toJson(choice));
     for (const StoredRoute &route : routes)

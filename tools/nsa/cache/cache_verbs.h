@@ -41,6 +41,7 @@ Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rule
 Result<std::string> cachePathOf(const std::string &chosen);
 Result<CacheFile> openCache(const std::string &chosen, CacheFile::Empty empty);
 
+nlohmann::json toJson(const KernelSummary &kernel);
 nlohmann::json toJson(const StoredChoice &choice);
 nlohmann::json toJson(const StoredRoute &route);
 // "1.2 MiB", "300 bytes".

@@ -5,11 +5,11 @@
 #include "runtime/model/targets.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/support/number_option.h"
-#include "tools/support/terminal.h"
 
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <unistd.h>
 
 namespace nsa::tools {
@@ -219,15 +219,24 @@ void printText(const char *format, ...) {
 
 namespace {
 
-void printBehindName(Colour colour, const std::string &text) {
+// Prints "nsa: TEXT" on stderr. On a terminal that can show it, "nsa:" is bold and in the given colour, unless the
+// variable NO_COLOR is not empty (https://no-color.org).
+void printBehindName(const char *colour, const std::string &text) {
+  const auto variable = [](const char *name) {
+    const char *value = std::getenv(name);
+    return std::string_view(value ? value : "");
+  };
+  const bool isPlain = isatty(STDERR_FILENO) == 0 || !variable("NO_COLOR").empty() || variable("TERM").empty() ||
+                       variable("TERM") == "dumb";
   std::fflush(stdout); // what was printed before stands before this, also where both go into one pipe
-  std::fprintf(stderr, "%s %s\n", coloured(STDERR_FILENO, colour, "nsa:").c_str(), printable(text, "\n\t").c_str());
+  std::fprintf(stderr, "%snsa:%s %s\n", isPlain ? "" : colour, isPlain ? "" : "\033[0m",
+               printable(text, "\n\t").c_str());
 }
 
 } // namespace
 
-void printError(const std::string &text) { printBehindName(Colour::kRed, text); }
-void printWarning(const std::string &text) { printBehindName(Colour::kYellow, text); }
+void printError(const std::string &text) { printBehindName("\033[1;31m", text); }
+void printWarning(const std::string &text) { printBehindName("\033[1;33m", text); }
 
 Status writeJson(const std::string &path, const nlohmann::ordered_json &value) {
   const std::string text = value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

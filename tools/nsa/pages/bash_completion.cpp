@@ -1,4 +1,4 @@
-#include "tools/nsa/pages/pages.h"
+#include "tools/nsa/pages/verb.h"
 
 namespace nsa::tools {
 

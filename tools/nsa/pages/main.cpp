@@ -1,7 +1,7 @@
 // nsa_cli_pages markdown|manual|bash|zsh FILE: writes what is generated from the command line.
 #include "tools/nsa/command/command.h"
 #include "tools/nsa/files/file_io.h"
-#include "tools/nsa/pages/pages.h"
+#include "tools/nsa/pages/verb.h"
 
 #include <cstdio>
 

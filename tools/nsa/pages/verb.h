@@ -40,4 +40,10 @@ struct Verb {
   std::vector<const Verb *> all() const;
 };
 
+// The page in docs/, the manual page, and the completion of two shells.
+std::string markdownPage(const Verb &program);
+std::string manualPage(const Verb &program, const std::string &version);
+std::string bashCompletion(const Verb &program);
+std::string zshCompletion(const Verb &program);
+
 } // namespace nsa::tools

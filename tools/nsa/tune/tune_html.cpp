@@ -192,13 +192,11 @@ void addWinners(Page &page, const Json &kernels) {
     std::string many;
     for (const char *name : {"measured", "rejected", "failed", "pruned"})
       many += (many.empty() ? "" : " / ") + std::to_string(counts.value(name, 0));
-    char ratioText[16];
-    std::snprintf(ratioText, sizeof ratioText, "%.3f", ratio);
     cells.push_back(kernel.contains("default") ? report::numberText(kernel["default"].value("milliseconds", 0.0))
                                                : "-");
     cells.push_back(measured ? report::numberText(winner.value("milliseconds", 0.0)) : "-");
     cells.push_back(measured ? fieldText(kernel, "cut") : "-");
-    cells.push_back(measured ? ratioText : "-");
+    cells.push_back(measured ? formatNumber("%.3f", ratio) : "-");
     cells.push_back(rateText(kernel));
     cells.push_back(std::move(many));
     cells.push_back(fieldText(kernel, "status") + (kernel.value("tie", false) ? ", tie" : "") +

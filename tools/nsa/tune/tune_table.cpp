@@ -12,25 +12,19 @@ namespace {
 
 double timeOf(const nlohmann::json &candidate) { return candidate.value("milliseconds", 0.0); }
 
-// Fills the text up to the width with blanks, in front of it if `right`.
-std::string cell(const std::string &text, size_t width, bool right) {
-  const std::string blanks(width - std::min(width, text.size()), ' ');
-  return right ? blanks + text : text + blanks;
-}
-
 std::string row(const std::string &outcome, const std::string &median, const std::string &ratio,
                 const std::string &rounds, const std::string &candidate) {
-  return cell(outcome, 10, false) + " " + cell(median, 12, true) + " " + cell(ratio, 10, true) + " " +
-         cell(rounds, 7, true) + "  " + candidate + "\n";
+  char head[64];
+  std::snprintf(head, sizeof head, "%-10s %12s %10s %7s  ", outcome.c_str(), median.c_str(), ratio.c_str(),
+                rounds.c_str());
+  return head + candidate + "\n";
 }
 
 std::string rowOf(const nlohmann::json &candidate) {
   const bool isTimed = timeOf(candidate) > 0;
-  char ratio[32] = "-";
-  if (isTimed)
-    std::snprintf(ratio, sizeof ratio, "%.3f", candidate.value("ratio_to_default", 0.0));
   const std::string detail = candidate.value("detail", "");
-  return row(candidate.value("outcome", ""), isTimed ? millisecondsText(timeOf(candidate)) : "-", ratio,
+  return row(candidate.value("outcome", ""), isTimed ? millisecondsText(timeOf(candidate)) : "-",
+             isTimed ? formatNumber("%.3f", candidate.value("ratio_to_default", 0.0)) : "-",
              std::to_string(candidate.value("rounds", 0)),
              candidate.value("template", "") + " " + candidate.value("config", "") +
                  (detail.empty() ? "" : ": " + detail));

@@ -115,11 +115,10 @@ std::string tunedLine(const TuneProgress &told) {
   if (!record.contains("winner"))
     return line + "made";
   const Json &winner = record["winner"];
-  char ratio[32];
-  std::snprintf(ratio, sizeof ratio, "%.3f", winner.value("ratio_to_default", 0.0));
   const std::string cut = record.value("cut", "");
-  line += millisecondsText(winner.value("milliseconds", 0.0)) + (cut.empty() ? "" : " (" + cut + ")") + ", " + ratio +
-          " of the default, " + winner.value("template", "") + " " + winner.value("config", "");
+  line += millisecondsText(winner.value("milliseconds", 0.0)) + (cut.empty() ? "" : " (" + cut + ")") +
+          formatNumber(", %.3f of the default, ", winner.value("ratio_to_default", 0.0)) +
+          winner.value("template", "") + " " + winner.value("config", "");
   if (record.value("tie", false))
     line += " (a tie)";
   return line;
