@@ -121,45 +121,46 @@ Result<nlohmann::ordered_json> search(bench::BenchDevice &device, const BenchFla
 }
 
 // What all verbs that measure take.
-CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<BenchFlags> &flags,
-                       const std::string &name, const std::string &purpose, Measure verb) {
-  CLI::App *command = bench.add_subcommand(name, purpose);
-  addConfig(*command, flags->configs,
+std::pair<CLI::App &, BenchFlags &> addMeasuring(CLI::App &bench, Action &action, BenchFlags initial,
+                                                 const std::string &name, const std::string &purpose, Measure verb) {
+  auto [command, flags] =
+      addVerb<BenchFlags>(bench, action, name, purpose, [verb](BenchFlags &chosen) { return measure(chosen, verb); });
+  flags = std::move(initial);
+  addConfig(command, flags.configs,
             std::string("heads, head sizes and what else a specification has; may be repeated (default: ") +
-                (flags->isSearch ? "64/4 heads of 128/128, bf16)" : "the paper's 64/4 heads of 192/128, bf16)"));
-  addOption(*command, "--tokens LIST", flags->choice.tokens,
-            flags->choosesLengths ? "Lengths, separated by commas (default: powers of two)"
-            : flags->isSearch     ? "Lengths, separated by commas (default: 8192, on the CPU 1024)"
-                                  : "Lengths, separated by commas (default: 4096 to 65536, on the CPU 1024 to 4096)",
+                (flags.isSearch ? "64/4 heads of 128/128, bf16)" : "the paper's 64/4 heads of 192/128, bf16)"));
+  addOption(command, "--tokens LIST", flags.choice.tokens,
+            flags.choosesLengths ? "Lengths, separated by commas (default: powers of two)"
+            : flags.isSearch     ? "Lengths, separated by commas (default: 8192, on the CPU 1024)"
+                                 : "Lengths, separated by commas (default: 4096 to 65536, on the CPU 1024 to 4096)",
             wholeAbove0())
       ->delimiter(',');
-  addOption(*command, "--samples N", flags->choice.samples, "Samples of each measurement", wholeWithin(1, 10000))
+  addOption(command, "--samples N", flags.choice.samples, "Samples of each measurement", wholeWithin(1, 10000))
       ->capture_default_str();
-  addOption(*command, "--warm-ups N", flags->choice.warmUps, "Runs before the first sample", wholeWithin(1, 10000))
+  addOption(command, "--warm-ups N", flags.choice.warmUps, "Runs before the first sample", wholeWithin(1, 10000))
       ->capture_default_str();
-  if (!flags->isSearch)
-    command->add_flag("--tune,!--no-tune", flags->choice.tuned,
-                      "Measure the tuner's winner too, beside the compiler's best guess (default: --no-tune)");
-  flags->engine.addKernelBudget(*command);
-  flags->engine.addDevice(*command);
-  addResults(*command, flags->choice, name + ".csv");
-  addJsonFlag(*command, flags->json);
-  flags->name = name;
-  command->callback([flags, verb, &action] { action = [flags, verb] { return measure(*flags, verb); }; });
-  return command;
+  if (!flags.isSearch)
+    command.add_flag("--tune,!--no-tune", flags.choice.tuned,
+                     "Measure the tuner's winner too, beside the compiler's best guess (default: --no-tune)");
+  flags.engine.addKernelBudget(command);
+  flags.engine.addDevice(command);
+  addResults(command, flags.choice, name + ".csv");
+  addJsonFlag(command, flags.json);
+  flags.name = name;
+  return {command, flags};
 }
 
 void addSearch(CLI::App &bench, Action &action) {
-  auto flags = std::make_shared<BenchFlags>();
-  flags->isSearch = true;
-  flags->choice.samples = 25; // ratios of a few percent are what it is about
-  flags->operators = {Operator::kSel, Operator::kWindow, Operator::kDense};
-  CLI::App *command = addMeasuring(bench, action, flags, "search",
-                                   "How near the tuner's winners come to those of an exhaustive search", search);
-  addOption(*command, "--ops LIST", flags->operators, "Operators, separated by commas (default: sel,window,dense)")
+  BenchFlags initial;
+  initial.isSearch = true;
+  initial.choice.samples = 25; // ratios of a few percent are what it is about
+  initial.operators = {Operator::kSel, Operator::kWindow, Operator::kDense};
+  auto [command, flags] = addMeasuring(bench, action, std::move(initial), "search",
+                                       "How near the tuner's winners come to those of an exhaustive search", search);
+  addOption(command, "--ops LIST", flags.operators, "Operators, separated by commas (default: sel,window,dense)")
       ->delimiter(',')
       ->transform(namedOperator([](const OperatorDef &def) { return isTuned(def.op); }));
-  addOption(*command, "--exhaustive-budget SECONDS", flags->exhaustiveSeconds,
+  addOption(command, "--exhaustive-budget SECONDS", flags.exhaustiveSeconds,
             "Seconds that each exhaustive search may take; one that it cuts says so (default: no limit)",
             secondsAbove0());
 }
@@ -176,8 +177,7 @@ Status summarize(const Paths &paths) {
       text += (text.empty() ? "" : "\n") + path + "\n";
     text += tables::terminalTable(summary);
   }
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return Status::ok();
+  return writeOutput("", text);
 }
 
 void addSummarize(CLI::App &bench, Action &action) {
@@ -235,34 +235,33 @@ void printResultsPlace(const bench::LengthChoice &choice, const std::string &nam
 void addBenchCommand(CLI::App &app, Action &action) {
   CLI::App *bench = app.add_subcommand("bench", "Measure operations over lengths on this machine");
   bench->require_subcommand(1);
-  auto flags = std::make_shared<BenchFlags>();
-  CLI::App *command = addMeasuring(
-      *bench, action, flags, "prefill",
+  auto [command, flags] = addMeasuring(
+      *bench, action, {}, "prefill",
       "The whole forward pass and its parts beside dense attention, and from which length on it is faster", prefill);
-  addOption(*command, "--peers FILE", flags->peers,
+  addOption(command, "--peers FILE", flags.peers,
             "Script that measures other implementations (default, on a GPU: torch's); without any, dense attention is "
             "ours");
-  command->add_flag("--no-peers", flags->noPeers, "Only this library");
-  addMeasuring(*bench, action, std::make_shared<BenchFlags>(), "selection",
-               "Selection alone: lists per second, and memory", selection);
-  addMeasuring(*bench, action, std::make_shared<BenchFlags>(), "compress",
+  command.add_flag("--no-peers", flags.noPeers, "Only this library");
+  addMeasuring(*bench, action, {}, "selection", "Selection alone: lists per second, and memory", selection);
+  addMeasuring(*bench, action, {}, "compress",
                "Compression by the mean, the linear map and the mlp, against what memory delivers", compress);
-  auto thresholdFlags = std::make_shared<BenchFlags>();
-  thresholdFlags->choosesLengths = true;
-  CLI::App *threshold = addMeasuring(*bench, action, thresholdFlags, "thresholds",
-                                     "From which length on the tile program pays against the simple kernel, and up to "
-                                     "which dense attention does where "
-                                     "every block is selected",
-                                     thresholds);
-  threshold->add_flag("--store", thresholdFlags->store, "Keep the thresholds in the database, for plans to come");
-  thresholdFlags->engine.addCache(*threshold);
-  CLI::Option *batches = addOption(*threshold, "--decode-batch LIST", thresholdFlags->decodeBatches,
+  BenchFlags initial;
+  initial.choosesLengths = true;
+  initial.decodeTokens = {4096, 16384, 65536};
+  auto [threshold, thresholdFlags] =
+      addMeasuring(*bench, action, std::move(initial), "thresholds",
+                   "From which length on the tile program pays against the simple kernel, and up to "
+                   "which dense attention does where "
+                   "every block is selected",
+                   thresholds);
+  threshold.add_flag("--store", thresholdFlags.store, "Keep the thresholds in the database, for plans to come");
+  thresholdFlags.engine.addCache(threshold);
+  CLI::Option *batches = addOption(threshold, "--decode-batch LIST", thresholdFlags.decodeBatches,
                                    "Batches of decode, separated by commas, at which the number of programs that "
                                    "share the keys of a query is measured (default: none)",
                                    wholeWithin(1, 65536))
                              ->delimiter(',');
-  thresholdFlags->decodeTokens = {4096, 16384, 65536};
-  addOption(*threshold, "--decode-tokens LIST", thresholdFlags->decodeTokens,
+  addOption(threshold, "--decode-tokens LIST", thresholdFlags.decodeTokens,
             "Lengths of decode's caches, separated by commas (default: 4096,16384,65536)", wholeWithin(1, 1 << 22))
       ->delimiter(',')
       ->needs(batches);

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <unistd.h>
 
 namespace nsa::tools {
 namespace {
@@ -82,18 +81,6 @@ Status listCandidates(const CompilerLibrary &compiler, const CompileRequest &req
   return Status::ok();
 }
 
-Status writeOutput(const std::string &path, std::span<const std::byte> data) {
-  if (path.empty()) {
-    std::fwrite(data.data(), 1, data.size(), stdout);
-    if (!data.empty() && data.back() != std::byte{'\n'})
-      std::fputc('\n', stdout);
-    return std::fflush(stdout) == 0 ? Status::ok() : Status::error(ErrorCode::kIoError, "stdout cannot be written");
-  }
-  NSA_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));
-  NSA_RETURN_IF_ERROR(file.write(data));
-  return file.commit();
-}
-
 Status compile(const CompileFlags &flags) {
   nsa::EngineOptions options;
   options.compilerPath = flags.compilerPath;
@@ -113,7 +100,9 @@ Status compile(const CompileFlags &flags) {
       printJson({{"target", request.target}, {"stage", stage.name}, {"text", text}});
       return Status::ok();
     }
-    NSA_RETURN_IF_ERROR(writeOutput(flags.outputPath, std::as_bytes(std::span(text))));
+    if (flags.outputPath.empty() && !text.ends_with('\n'))
+      text += '\n';
+    NSA_RETURN_IF_ERROR(writeOutput(flags.outputPath, text));
     if (flags.json)
       printJson(
           {{"target", request.target}, {"stage", stage.name}, {"output", flags.outputPath}, {"bytes", text.size()}});
@@ -121,7 +110,8 @@ Status compile(const CompileFlags &flags) {
   }
 
   NSA_ASSIGN_OR_RETURN(CompiledKernel kernel, compiler->compile(request));
-  NSA_RETURN_IF_ERROR(writeOutput(flags.outputPath, kernel.binary));
+  NSA_RETURN_IF_ERROR(
+      writeOutput(flags.outputPath, {reinterpret_cast<const char *>(kernel.binary.data()), kernel.binary.size()}));
   if (flags.json)
     printJson({{"target", request.target},
                {"stage", stage.name},

@@ -83,10 +83,8 @@ Status dump(const DumpFlags &flags) {
   NSA_ASSIGN_OR_RETURN(DeviceRun run, runOnDevice(inputs, flags.engine.settings, {TensorName::kBlockList}));
   NSA_ASSIGN_OR_RETURN(HostTensor ranges, rangesOf(inputs, run.result.outputs.at(TensorName::kBlockList)));
   const std::string text = jsonLines(inputs, ranges);
-  if (!output) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return Status::ok(); // a lost stdout is found at the end of every verb
-  }
+  if (!output)
+    return writeOutput("", text);
   NSA_RETURN_IF_ERROR(output->write(std::as_bytes(std::span(text))));
   return output->commit();
 }

@@ -5,7 +5,6 @@
 #include "tools/report/page.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <sstream>

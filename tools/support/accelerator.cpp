@@ -69,21 +69,20 @@ struct GraphApi {
   cuda::DriverResult (*destroyInstance)(void *instance) = nullptr;
   cuda::DriverResult (*destroyGraph)(void *graph) = nullptr;
 
+  // Null where the driver lacks one of them.
   static const GraphApi *open() {
-    static const GraphApi *const opened = []() -> const GraphApi * {
-      static GraphApi api;
+    static GraphApi api;
+    static const bool isWhole = [] {
       void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
       auto find = [&](auto &entry, const char *name) {
         entry = library ? reinterpret_cast<std::remove_reference_t<decltype(entry)>>(dlsym(library, name)) : nullptr;
         return entry != nullptr;
       };
-      const bool all = find(api.beginCapture, "cuStreamBeginCapture_v2") &&
-                       find(api.endCapture, "cuStreamEndCapture") &&
-                       find(api.instantiate, "cuGraphInstantiateWithFlags") && find(api.launch, "cuGraphLaunch") &&
-                       find(api.destroyInstance, "cuGraphExecDestroy") && find(api.destroyGraph, "cuGraphDestroy");
-      return all ? &api : nullptr;
+      return find(api.beginCapture, "cuStreamBeginCapture_v2") && find(api.endCapture, "cuStreamEndCapture") &&
+             find(api.instantiate, "cuGraphInstantiateWithFlags") && find(api.launch, "cuGraphLaunch") &&
+             find(api.destroyInstance, "cuGraphExecDestroy") && find(api.destroyGraph, "cuGraphDestroy");
     }();
-    return opened;
+    return isWhole ? &api : nullptr;
   }
 };
 

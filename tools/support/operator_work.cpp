@@ -95,10 +95,8 @@ double bytesOf(Operator op, const OperatorInputs &inputs) {
     const Lead lead = tensorRule(operand.name).lead;
     if ((lead == Lead::kPositions || lead == Lead::kSequences) && !inputs.tensors.contains(operand.name))
       continue;
-    double elements = 1;
-    for (const int64_t extent : shapeOf(spec, operand.name, inputs.extents))
-      elements *= static_cast<double>(extent);
-    bytes += elements * static_cast<double>(dtypeBytes(dtypeOf(spec, operand.name)));
+    const int64_t elements = elementsOf(shapeOf(spec, operand.name, inputs.extents));
+    bytes += static_cast<double>(elements * dtypeBytes(dtypeOf(spec, operand.name)));
   }
   return bytes;
 }
@@ -106,30 +104,21 @@ double bytesOf(Operator op, const OperatorInputs &inputs) {
 struct Part {
   Operator op;
   Role role;
-  bool attends;
 };
 
 // The operators that nsa is the sum of. A branch that is off adds nothing, also where another one needs its kernel.
 std::vector<Part> partsOf(const Spec &spec) {
   const OperatorDef &def = definitionOf(spec.op);
   if (!def.isWhole || def.hasCache)
-    return {{spec.op, Role::kMain, true}};
+    return {{spec.op, Role::kMain}};
   std::vector<Part> parts;
   for (const Step &step : stepsOf(spec, {}, /*routes=*/0))
     if (definitionOf(step.spec.op).isPublic() && (!step.node->output || spec.hasBranch(step.node->output)))
-      parts.push_back({step.spec.op, step.role, step.node->output != 0});
+      parts.push_back({step.spec.op, step.role});
   return parts;
 }
 
 } // namespace
-
-int64_t attendedPairs(const OperatorInputs &inputs) {
-  int64_t pairs = 0;
-  for (const Part &part : partsOf(inputs.spec))
-    if (part.attends)
-      pairs += pairsOf(part.op, inputs);
-  return pairs;
-}
 
 double usefulFlops(const OperatorInputs &inputs) {
   double flops = 0;
@@ -140,7 +129,7 @@ double usefulFlops(const OperatorInputs &inputs) {
 
 std::vector<PartWork> workByPart(const OperatorInputs &inputs) {
   std::vector<PartWork> parts;
-  for (const auto &[op, role, attends] : partsOf(inputs.spec))
+  for (const auto &[op, role] : partsOf(inputs.spec))
     parts.push_back({op, roleName(role, op), flopsOf(op, inputs), bytesOf(op, inputs)});
   return parts;
 }

@@ -12,16 +12,11 @@
 
 namespace nsa::tools {
 
-// Returns the number of attended pairs (query head, key) in all sequences together. A compressed block is counted as
-// one key. For the operator nsa, attendedPairs returns the sum over the enabled branches. For the operators compress
-// and combine, attendedPairs returns 0.
-int64_t attendedPairs(const OperatorInputs &inputs);
-
 // Returns the floating point operations of the matrix products that an operator requires. Attention requires two
-// products, over exactly the attended pairs. The operator select requires the scores of the queries that may not attend
-// all of their blocks. The operator compress requires the products with the weights of the kinds linear and mlp; the
-// kind mean requires no product. For the operator nsa, usefulFlops returns the sum over the operators that nsa consists
-// of. For the operator combine, usefulFlops returns 0.
+// products, over exactly the attended pairs (query head, key); a compressed block is one key. The operator select
+// requires the scores of the queries that may not attend all of their blocks. The operator compress requires the
+// products with the weights of the kinds linear and mlp; the kind mean requires no product. For the operator nsa,
+// usefulFlops returns the sum over the operators that nsa consists of. For the operator combine, usefulFlops returns 0.
 double usefulFlops(const OperatorInputs &inputs);
 
 // The work of one operator of a call. A call of the operator nsa consists of several operators. `flops` is the number

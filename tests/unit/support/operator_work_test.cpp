@@ -62,15 +62,13 @@ TEST(OperatorWork, AttentionCountsWhatTheReferenceAllows) {
                                           inputs.spec.kvHeads, inputs.spec.selCount);
       const int64_t expected = allowedPairs(op, inputs, lists);
       EXPECT_GT(expected, 0);
-      EXPECT_EQ(attendedPairs(inputs), expected) << operatorName(op) << " " << layoutName(layout);
-      EXPECT_EQ(usefulFlops(inputs), 2.0 * static_cast<double>(expected) * (8 + 4)) << operatorName(op);
+      EXPECT_EQ(usefulFlops(inputs), 2.0 * static_cast<double>(expected) * (8 + 4))
+          << operatorName(op) << " " << layoutName(layout);
     }
 }
 
 TEST(OperatorWork, SelectMakesTheScoresOfQueriesThatLeaveBlocksOut) {
-  const OperatorInputs select = drawInputs(smallSpec(Operator::kSelect), kPrompt, 1),
-                       cmp = drawInputs(smallSpec(Operator::kCmp), kPrompt, 1);
-  EXPECT_EQ(attendedPairs(select), attendedPairs(cmp));
+  const OperatorInputs select = drawInputs(smallSpec(Operator::kSelect), kPrompt, 1);
   // From position 64 on there are more than 4 blocks of 16 tokens.
   int64_t scores = 0;
   for (int64_t position = 64; position < 110; ++position)
@@ -107,13 +105,11 @@ TEST(OperatorWork, CompressionCountsItsWeights) {
   spec.cmpKind = CmpKind::kMlp;
   spec.mlpHidden = 10;
   EXPECT_EQ(usefulFlops(drawInputs(spec, kPacked, 1)), 2 * blocks * 2 * (8 * 8 * 10 + 10 * 8 + 8 * 4 * 10 + 10 * 4));
-  EXPECT_EQ(attendedPairs(drawInputs(spec, kPacked, 1)), 0);
 }
 
 TEST(OperatorWork, TheCombinationHasNoProducts) {
   const OperatorInputs inputs = drawInputs(smallSpec(Operator::kCombine), kPrompt, 1);
   EXPECT_EQ(usefulFlops(inputs), 0);
-  EXPECT_EQ(attendedPairs(inputs), 0);
 }
 
 TEST(OperatorWork, TheWholeForwardIsTheSumOfItsOperators) {
@@ -125,11 +121,8 @@ TEST(OperatorWork, TheWholeForwardIsTheSumOfItsOperators) {
     // The lists that the reference chooses: every right one has as many tokens.
     const reference::NsaResult chosen = reference::forward(referenceNsa(inputs));
     double flops = 0;
-    int64_t pairs = 0;
     auto add = [&](Operator op, const reference::BlockLists &lists) {
-      const int64_t allowed = allowedPairs(op, inputs, lists);
-      flops += 2.0 * static_cast<double>(allowed) * (8 + 4);
-      pairs += allowed;
+      flops += 2.0 * static_cast<double>(allowedPairs(op, inputs, lists)) * (8 + 4);
     };
     if (spec.hasBranch(kBranchCmp))
       add(Operator::kCmp, {});
@@ -141,7 +134,6 @@ TEST(OperatorWork, TheWholeForwardIsTheSumOfItsOperators) {
       add(Operator::kWindow, {});
     if (spec.hasBranch(kBranchCmp | kBranchSel))
       flops += 2.0 * 26 * 2 * 8 * (8 * 8 + 4 * 4); // 26 blocks in 110 tokens
-    EXPECT_EQ(attendedPairs(inputs), pairs) << branches;
     EXPECT_EQ(usefulFlops(inputs), flops) << branches;
   }
 }

@@ -238,13 +238,15 @@ void printBehindName(const char *colour, const std::string &text) {
 void printError(const std::string &text) { printBehindName("\033[1;31m", text); }
 void printWarning(const std::string &text) { printBehindName("\033[1;33m", text); }
 
+Status writeOutput(const std::string &path, std::string_view text) {
+  if (!path.empty())
+    return writeText(path, text);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return Status::ok(); // a lost stdout is found at the end of every verb
+}
+
 Status writeJson(const std::string &path, const nlohmann::ordered_json &value) {
-  const std::string text = value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  if (path.empty()) {
-    std::printf("%s", text.c_str());
-    return Status::ok();
-  }
-  return writeText(path, text);
+  return writeOutput(path, value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 void printJson(const nlohmann::json &value) {

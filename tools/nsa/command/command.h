@@ -192,7 +192,8 @@ std::string millisecondsText(double milliseconds);
 // store.
 std::string prunedText(const nlohmann::json &candidates);
 void printJson(const nlohmann::json &value);
-// Writes JSON into a file. If writing fails, an existing file stays as it was. An empty path means stdout.
+// Write a text, or JSON, into a file. If writing fails, an existing file stays as it was. An empty path means stdout.
+Status writeOutput(const std::string &path, std::string_view text);
 Status writeJson(const std::string &path, const nlohmann::ordered_json &value);
 
 } // namespace nsa::tools

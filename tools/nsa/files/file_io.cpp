@@ -80,35 +80,19 @@ Result<std::string> readStandardInput(uint64_t limit) {
   }
 }
 
-OutputFile::OutputFile(OutputFile &&other) noexcept
-    : file(std::move(other.file)), path(std::move(other.path)), descriptor(std::exchange(other.descriptor, -1)) {}
-
-OutputFile::~OutputFile() {
-  if (descriptor >= 0)
-    close(descriptor);
-}
-
 Status OutputFile::failure() const { return ioError(path, std::string("cannot be written: ") + std::strerror(errno)); }
 
 Result<OutputFile> OutputFile::create(const std::string &path) {
   NSA_ASSIGN_OR_RETURN(ReplacingFile replacing, ReplacingFile::create(path, ReplacingFile::Existing::kReplace));
   OutputFile output(std::move(replacing), path);
-  output.descriptor = ::open(output.file.temporaryPath().c_str(), O_WRONLY | O_CLOEXEC);
-  if (output.descriptor < 0)
+  if (!output.stream)
     return output.failure();
   return output;
 }
 
 Status OutputFile::write(std::span<const std::byte> data) {
-  while (!data.empty()) {
-    const ssize_t done = ::write(descriptor, data.data(), data.size());
-    if (done < 0 && errno == EINTR)
-      continue;
-    if (done < 0)
-      return failure();
-    data = data.subspan(static_cast<size_t>(done));
-  }
-  return Status::ok();
+  stream.write(reinterpret_cast<const char *>(data.data()), static_cast<std::streamsize>(data.size()));
+  return stream.flush() ? Status::ok() : failure();
 }
 
 Status OutputFile::commit() { return file.commit(); }

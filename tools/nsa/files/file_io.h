@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,21 +46,18 @@ Result<std::string> readStandardInput(uint64_t limit);
 // called.
 class OutputFile {
 public:
-  OutputFile(OutputFile &&other) noexcept;
-  OutputFile &operator=(OutputFile &&) = delete;
-  ~OutputFile();
-
   static Result<OutputFile> create(const std::string &path);
   Status write(std::span<const std::byte> data);
   Status commit();
 
 private:
-  OutputFile(ReplacingFile &&file, std::string path) : file(std::move(file)), path(std::move(path)) {}
+  OutputFile(ReplacingFile &&file, std::string path)
+      : file(std::move(file)), path(std::move(path)), stream(this->file.temporaryPath(), std::ios::binary) {}
   Status failure() const;
 
   ReplacingFile file;
   std::string path;
-  int descriptor = -1;
+  std::ofstream stream;
 };
 
 // Writes `text` as the whole content of the file `path`. If writing fails, an existing file at `path` stays as it was.

@@ -178,31 +178,25 @@ void addWinners(Page &page, const Json &kernels) {
   for (const Json &kernel : kernels) {
     if (!kernel.value("has_choices", true))
       continue;
-    std::vector<std::string> cells = {fieldText(kernel, "heads"), callText(kernel),
-                                      std::to_string(kernel.value("batch", 0)),
-                                      std::to_string(kernel.value("seqlen_k", 0)), fieldText(kernel, "role")};
-    if (!kernel.contains("winner")) {
-      cells.insert(cells.end(), {"-", "-", "-", "-", "-", "-", fieldText(kernel, "status"), "-"});
-      table.add(std::move(cells), kernel.contains("error") ? Table::Tone::kBad : Table::Tone::kQuiet);
-      continue;
-    }
-    const Json &winner = kernel["winner"], &counts = kernel["candidates"];
-    const double ratio = winner.value("ratio_to_default", 0.0);
-    const bool measured = winner.value("milliseconds", 0.0) > 0;
+    const bool hasWinner = kernel.contains("winner");
+    const Json winner = kernel.value("winner", Json::object()), counts = kernel.value("candidates", Json::object());
+    const double time = winner.value("milliseconds", 0.0), ratio = winner.value("ratio_to_default", 0.0);
     std::string many;
     for (const char *name : {"measured", "rejected", "failed", "pruned"})
       many += (many.empty() ? "" : " / ") + std::to_string(counts.value(name, 0));
-    cells.push_back(kernel.contains("default") ? report::numberText(kernel["default"].value("milliseconds", 0.0))
-                                               : "-");
-    cells.push_back(measured ? report::numberText(winner.value("milliseconds", 0.0)) : "-");
-    cells.push_back(measured ? fieldText(kernel, "cut") : "-");
-    cells.push_back(measured ? formatNumber("%.3f", ratio) : "-");
-    cells.push_back(rateText(kernel));
-    cells.push_back(std::move(many));
-    cells.push_back(fieldText(kernel, "status") + (kernel.value("tie", false) ? ", tie" : "") +
-                    (kernel.value("budget_exhausted", false) ? ", out of budget" : ""));
-    cells.push_back(fieldText(winner, "template") + " " + fieldText(winner, "config"));
-    table.add(std::move(cells), measured && ratio < 0.9 ? Table::Tone::kGood : Table::Tone::kPlain);
+    const Table::Tone tone = time > 0 && ratio < 0.9    ? Table::Tone::kGood
+                             : hasWinner                ? Table::Tone::kPlain
+                             : kernel.contains("error") ? Table::Tone::kBad
+                                                        : Table::Tone::kQuiet;
+    table.add({fieldText(kernel, "heads"), callText(kernel), std::to_string(kernel.value("batch", 0)),
+               std::to_string(kernel.value("seqlen_k", 0)), fieldText(kernel, "role"),
+               kernel.contains("default") ? report::numberText(kernel["default"].value("milliseconds", 0.0)) : "-",
+               time > 0 ? report::numberText(time) : "-", time > 0 ? fieldText(kernel, "cut") : "-",
+               time > 0 ? formatNumber("%.3f", ratio) : "-", rateText(kernel), hasWinner ? many : "-",
+               fieldText(kernel, "status") + (hasWinner && kernel.value("tie", false) ? ", tie" : "") +
+                   (hasWinner && kernel.value("budget_exhausted", false) ? ", out of budget" : ""),
+               hasWinner ? fieldText(winner, "template") + " " + fieldText(winner, "config") : "-"},
+              tone);
   }
   page.add(table);
 }
