@@ -4,7 +4,7 @@
 
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/graph/pipeline.h"
-#include "runtime/engine/options/options.h"
+#include "runtime/engine/options/compile_request.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -50,15 +50,8 @@ Result<CompileRequest> makeRequest(const CompileFlags &flags, const nsa::EngineO
   NSA_ASSIGN_OR_RETURN(SpecFlags::Chosen chosen, flags.spec.resolve());
   if (isWhole(chosen.spec.op))
     return severalKernels(chosen.spec, chosen.maxima);
-  const Problem problem = Problem::make(chosen.spec, chosen.maxima);
-  CompileRequest request;
-  request.target = flags.target;
-  request.op = problem.opName();
-  request.fixed = problem.fixed();
+  CompileRequest request = requestOf(Problem::make(chosen.spec, chosen.maxima), options, flags.target);
   request.templateName = flags.templateName;
-  request.templateDir = options.templateDir;
-  request.nvrtcPath = options.nvrtcPath;
-  request.cpuFeatures = options.cpuFeatures;
   NSA_ASSIGN_OR_RETURN(request.config, settingsOf(flags.settings));
   return request;
 }

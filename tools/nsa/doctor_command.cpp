@@ -11,6 +11,7 @@
 #include "runtime/engine/choices/routes.h"
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/options/cache_settings.h"
+#include "runtime/engine/options/compile_request.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>
@@ -86,13 +87,7 @@ Finding checkCompiler(const nsa::EngineOptions &options, std::shared_ptr<const C
 Finding checkNvrtc(const CompilerLibrary &compiler, const nsa::EngineOptions &options, const std::string &target,
                    int driverVersion, std::string &found) {
   const OperatorInputs inputs = sampleInputs();
-  const Problem problem = Problem::make(inputs.spec, inputs.maxima);
-  CompileRequest request;
-  request.target = target;
-  request.op = problem.opName();
-  request.fixed = problem.fixed();
-  request.templateDir = options.templateDir;
-  request.nvrtcPath = options.nvrtcPath;
+  CompileRequest request = requestOf(Problem::make(inputs.spec, inputs.maxima), options, target);
   request.driverVersion = driverVersion;
   Result<CompiledKernel> kernel = compiler.compile(request);
   if (!kernel)

@@ -40,9 +40,7 @@ Status generate(const GenerateFlags &flags) {
   const Maxima maxima = flags.lengths.maxima();
   NSA_RETURN_IF_ERROR(checkLengthFlags(spec, maxima));
   NSA_RETURN_IF_ERROR(checkLengths(spec, maxima));
-  Result<OutputFile> output = OutputFile::create(flags.outputPath);
-  if (!output)
-    return output.status();
+  NSA_ASSIGN_OR_RETURN(OutputFile output, OutputFile::create(flags.outputPath));
   Progress progress;
   progress.step("drawing the inputs of " + std::string(operatorName(flags.op)));
   NSA_ASSIGN_OR_RETURN(OperatorInputs inputs,

@@ -6,7 +6,6 @@
 #include "tools/support/number_option.h"
 #include "tools/support/progress.h"
 
-
 namespace nsa::tools {
 namespace {
 
@@ -34,7 +33,7 @@ std::set<TensorName> outputsToWrite(const OperatorInputs &inputs, bool all) {
 }
 
 // The outputs of `wanted`, with the rank that the inputs have in the file.
-Status writeOutputs(Result<OutputFile> target, const OperatorFile &file, NamedTensors &outputs,
+Status writeOutputs(OutputFile target, const OperatorFile &file, NamedTensors &outputs,
                     const std::set<TensorName> &wanted) {
   std::vector<std::pair<std::string, const HostTensor *>> list;
   for (auto &[name, tensor] : outputs) {
@@ -75,9 +74,7 @@ Status run(const RunFlags &flags) {
   if (flags.decodeLast > 0)
     NSA_RETURN_IF_ERROR(checkDecodable(inputs, flags.decodeLast));
   // Before anything is compiled or tuned for it.
-  Result<OutputFile> output = OutputFile::create(flags.outputPath);
-  if (!output)
-    return output.status();
+  NSA_ASSIGN_OR_RETURN(OutputFile output, OutputFile::create(flags.outputPath));
   const std::set<TensorName> written = outputsToWrite(inputs, flags.allOutputs);
   Progress progress;
   progress.step("running " + std::string(operatorName(flags.op)));

@@ -1,11 +1,11 @@
 #include "tools/support/accelerator.h"
 
+#include "runtime/base/text.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/device_info.h"
 #include "runtime/cuda/driver.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -311,13 +311,8 @@ Result<std::unique_ptr<Accelerator>> Accelerator::open(const std::string &device
     return std::unique_ptr<Accelerator>(std::make_unique<CpuAccelerator>());
   constexpr std::string_view kPrefix = "cuda:";
   int ordinal = -1;
-  if (device.starts_with(kPrefix)) {
-    const char *begin = device.data() + kPrefix.size(), *end = device.data() + device.size();
-    auto [stop, error] = std::from_chars(begin, end, ordinal);
-    if (error != std::errc() || stop != end)
-      ordinal = -1;
-  }
-  if (ordinal < 0)
+  if (!device.starts_with(kPrefix) || !parseInteger(std::string_view(device).substr(kPrefix.size()), ordinal) ||
+      ordinal < 0)
     return Status::invalid("device", device, "must be cpu or cuda:N");
   return CudaAccelerator::open(ordinal);
 }

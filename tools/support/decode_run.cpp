@@ -2,6 +2,8 @@
 
 #include "runtime/base/signature.h"
 
+#include "tools/support/kv_cache.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -79,7 +81,7 @@ Status DecodeRun::addCache(const CacheShape &shape) {
   const int64_t page = shape.pageSize;
   pagesPerSequence = page ? (shape.room + page - 1) / page : 0;
   roomTokens = page ? pagesPerSequence * page : shape.room;
-  const int64_t pages = page ? batch * pagesPerSequence + 3 : 0; // some pages belong to no sequence
+  const int64_t pages = page ? batch * pagesPerSequence + kSparePages : 0;
   auto pool = [&](T name) {
     return add(name, spec.dtype, shapeOf(spec, name, {.batch = batch, .room = roomTokens, .pages = pages}), nullptr);
   };
@@ -98,11 +100,8 @@ Status DecodeRun::addCache(const CacheShape &shape) {
 }
 
 Status DecodeRun::addBlockTable(int64_t used, int64_t pages, uint64_t seed) {
-  std::vector<int32_t> order(static_cast<size_t>(pages));
-  std::iota(order.begin(), order.end(), 0);
-  std::mt19937_64 random(seed);
-  std::shuffle(order.begin(), order.end(), random);
-  blockTable.assign(order.begin(), order.begin() + batch * used);
+  blockTable = drawPages(pages, seed);
+  blockTable.resize(static_cast<size_t>(batch * used));
   // A page's number is written when its tokens come. The number that is here before must not be read.
   HostTensor table = HostTensor::make(DType::kI32, {batch, used});
   std::ranges::fill(table.integers(), std::numeric_limits<int32_t>::max());
@@ -113,8 +112,7 @@ Status DecodeRun::pretend(int64_t tokens, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal;
   for (auto &[name, entry] : entries) {
-    const Lead lead = tensorRule(name).lead;
-    if (lead != Lead::kCache && lead != Lead::kCacheBlocks && lead != Lead::kRing)
+    if (!isOfCache(tensorRule(name).lead))
       continue;
     const HostTensor drawn = drawTensor(decodeSpec.dtype, {int64_t{1} << 20}, [&] { return normal(random); });
     auto *target = static_cast<std::byte *>(entry.buffer.data());

@@ -27,9 +27,6 @@ constexpr Target kTargets[] = {
     {T::kKRaw, T::kKRaw, T::kKCmp, T::kK},        {T::kVRaw, T::kVRaw, T::kVCmp, T::kV},
 };
 
-// More pages in a pool than sequences have, so that not each has an owner.
-constexpr int64_t kSparePages = 3;
-
 T given(T name, T otherwise, const NamedTensors &tensors) { return tensors.contains(name) ? name : otherwise; }
 
 void copyRow(const HostTensor &from, int64_t fromOffset, HostTensor &to, int64_t toOffset) {
@@ -120,10 +117,7 @@ private:
     inputs.tensors[T::kCacheSeqlens] = std::move(lengths);
     if (!spec.pageSize)
       return;
-    std::vector<int32_t> order(static_cast<size_t>(inputs.extents.pages));
-    std::iota(order.begin(), order.end(), 0);
-    std::mt19937_64 random(seed);
-    std::shuffle(order.begin(), order.end(), random);
+    const std::vector<int32_t> order = drawPages(inputs.extents.pages, seed);
     HostTensor pages = HostTensor::make(DType::kI32, shapeOf(spec, T::kBlockTable, inputs.extents));
     std::copy_n(order.begin(), pages.elements(), pages.integers().begin());
     inputs.tensors[T::kBlockTable] = std::move(pages);
@@ -158,6 +152,14 @@ private:
 };
 
 } // namespace
+
+std::vector<int32_t> drawPages(int64_t pages, uint64_t seed) {
+  std::vector<int32_t> order(static_cast<size_t>(pages));
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937_64 random(seed);
+  std::shuffle(order.begin(), order.end(), random);
+  return order;
+}
 
 TensorView cacheView(const Spec &spec, T name, const NamedTensors &tensors, const HostTensor *table) {
   const auto found = tensors.find(name);

@@ -12,6 +12,11 @@
 
 namespace nsa::tools {
 
+// More pages in a pool than sequences have, so that some pages belong to no sequence.
+inline constexpr int64_t kSparePages = 3;
+// The numbers of a pool's pages in a random order.
+std::vector<int32_t> drawPages(int64_t pages, uint64_t seed);
+
 // Returns a view of the cache tensor `name` with the coordinates (sequence, token, kv head, column). For a tensor of
 // compressed rows, the second coordinate is the number of a compressed block. For a ring buffer of the newest
 // uncompressed tokens, the second coordinate is a row of the ring buffer. `table` is the tensor block_table if the

@@ -109,10 +109,9 @@ std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtent
 
 DType dtypeOf(const Spec &spec, TensorName name) { return spec.types().of(tensorRule(name).role); }
 
-bool isUpdated(TensorName name) {
-  const Lead lead = tensorRule(name).lead;
-  return lead == Lead::kCache || lead == Lead::kCacheBlocks || lead == Lead::kRing || name == TensorName::kCacheSeqlens;
-}
+bool isOfCache(Lead lead) { return lead == Lead::kCache || lead == Lead::kCacheBlocks || lead == Lead::kRing; }
+
+bool isUpdated(TensorName name) { return isOfCache(tensorRule(name).lead) || name == TensorName::kCacheSeqlens; }
 
 const HostTensor *OperatorInputs::find(TensorName name, TensorName otherwise) const {
   auto found = tensors.find(name);

@@ -40,9 +40,9 @@ Result<std::string> cachePathOf(const std::string &chosen) {
   return options.cachePath;
 }
 
-Result<CacheFile> openCache(const std::string &chosen, CacheFile::Empty empty) {
+Result<CacheFile> openCache(const std::string &chosen) {
   NSA_ASSIGN_OR_RETURN(const std::string path, cachePathOf(chosen));
-  return CacheFile::open(path, CacheFile::Check::kRows, empty);
+  return CacheFile::open(path, CacheFile::Check::kRows, CacheFile::Empty::kAccepted);
 }
 
 nlohmann::json toJson(const KernelSummary &kernel) {

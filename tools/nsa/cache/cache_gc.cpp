@@ -81,10 +81,9 @@ void addCacheGc(CLI::App &cache, Action &action) {
       "Make a database smaller: kernels that no choice names, and on request kernels that were not used for long",
       collectGarbage);
   addCacheFlag(verb, flags.path);
-  verb.add_option("--max-bytes", flags.maxBytes,
-                  "Remove the least recently used kernels until the file is no larger (64MB, 1GiB, ...)")
-      ->transform(sizeInBytes())
-      ->type_name("SIZE");
+  addOption(verb, "--max-bytes SIZE", flags.maxBytes,
+            "Remove the least recently used kernels until the file is no larger (64MB, 1GiB, ...)")
+      ->transform(sizeInBytes());
   addOption(verb, "--older-than-days DAYS", flags.olderThanDays, "Remove kernels that were last used more days ago",
             wholeFrom0());
   verb.add_flag("--tuned", flags.tuned,

@@ -5,9 +5,8 @@
 namespace nsa::tools {
 namespace {
 
-struct ListFlags {
-  std::string path, key;
-  bool json = false;
+struct ShowFlags : FileFlags {
+  std::string key;
 };
 
 std::string thresholdText(const StoredRoute &route) {
@@ -20,8 +19,8 @@ std::string cutOf(const StoredChoice &choice) {
   return cut.empty() ? "" : " (" + cut + ")";
 }
 
-Status list(const ListFlags &flags) {
-  NSA_ASSIGN_OR_RETURN(CacheFile file, openCache(flags.path, CacheFile::Empty::kAccepted));
+Status list(const FileFlags &flags) {
+  NSA_ASSIGN_OR_RETURN(CacheFile file, openCache(flags.path));
   NSA_ASSIGN_OR_RETURN(std::vector<KernelSummary> kernels, file.kernels());
   NSA_ASSIGN_OR_RETURN(std::vector<StoredChoice> choices, file.choices());
   NSA_ASSIGN_OR_RETURN(std::vector<StoredRoute> routes, file.routes());
@@ -81,8 +80,8 @@ Result<std::string> uniqueContent(CacheFile &file, const std::string &key) {
                          "`nsa cache list` shows the keys");
 }
 
-Status show(const ListFlags &flags) {
-  NSA_ASSIGN_OR_RETURN(CacheFile file, openCache(flags.path, CacheFile::Empty::kAccepted));
+Status show(const ShowFlags &flags) {
+  NSA_ASSIGN_OR_RETURN(CacheFile file, openCache(flags.path));
   NSA_ASSIGN_OR_RETURN(std::string content, uniqueContent(file, flags.key));
   NSA_ASSIGN_OR_RETURN(std::optional<StoredKernel> kernel, file.kernel(content));
   if (!kernel)
@@ -110,19 +109,17 @@ Status show(const ListFlags &flags) {
 } // namespace
 
 void addCacheList(CLI::App &cache, Action &action) {
-  auto [verb, flags] = addVerb<ListFlags>(
+  auto [verb, flags] = addVerb<FileFlags>(
       cache, action, "list",
       "The stored kernels, which problem on which device chose which, and the measured thresholds", list);
-  addCacheFlag(verb, flags.path, kDatabaseOrPack);
-  addJsonFlag(verb, flags.json);
+  flags.add(verb, kDatabaseOrPack);
 }
 
 void addCacheShow(CLI::App &cache, Action &action) {
   auto [verb, flags] =
-      addVerb<ListFlags>(cache, action, "show", "One kernel: manifest, and the measurements behind its choice", show);
+      addVerb<ShowFlags>(cache, action, "show", "One kernel: manifest, and the measurements behind its choice", show);
   verb.add_option("KEY", flags.key, "The kernel's key or its first digits")->required();
-  addCacheFlag(verb, flags.path, kDatabaseOrPack);
-  addJsonFlag(verb, flags.json);
+  flags.add(verb, kDatabaseOrPack);
 }
 
 } // namespace nsa::tools

@@ -19,11 +19,6 @@
 namespace nsa::tools {
 namespace {
 
-struct RenewFlags {
-  std::string path;
-  bool json = false;
-};
-
 // A kernel and the choices that name it.
 struct OldKernel {
   StoredKernel kernel;
@@ -33,7 +28,7 @@ struct OldKernel {
 
 class Renewal {
 public:
-  explicit Renewal(const RenewFlags &flags) : flags(flags) {}
+  explicit Renewal(const FileFlags &flags) : flags(flags) {}
 
   Status run() {
     NSA_RETURN_IF_ERROR(open());
@@ -155,7 +150,7 @@ private:
       printText("stays as it is: %.12s, %s\n", content.c_str(), why.c_str());
   }
 
-  const RenewFlags &flags;
+  const FileFlags &flags;
   std::string path;
   EngineOptions options;
   std::shared_ptr<const CompilerLibrary> compiler;
@@ -171,12 +166,11 @@ private:
 } // namespace
 
 void addCacheRenew(CLI::App &cache, Action &action) {
-  auto [verb, flags] = addVerb<RenewFlags>(
+  auto [verb, flags] = addVerb<FileFlags>(
       cache, action, "renew",
       "Compile again what another revision of the compiler made, without a device; the choices and their evidence stay",
-      [](const RenewFlags &chosen) { return Renewal(chosen).run(); });
-  addCacheFlag(verb, flags.path);
-  addJsonFlag(verb, flags.json);
+      [](const FileFlags &chosen) { return Renewal(chosen).run(); });
+  flags.add(verb, "Database of kernels");
 }
 
 } // namespace nsa::tools

@@ -9,11 +9,6 @@
 namespace nsa::tools {
 namespace {
 
-struct StatsFlags {
-  std::string path;
-  bool json = false;
-};
-
 std::string dateText(int64_t day) {
   const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(day))};
   char text[32];
@@ -31,8 +26,8 @@ void printCounts(const char *title, const std::map<std::string, int64_t> &counts
     printText("  %-9s %6lld  %s\n", title, static_cast<long long>(count), name.c_str());
 }
 
-Status stats(const StatsFlags &flags) {
-  NSA_ASSIGN_OR_RETURN(CacheFile file, openCache(flags.path, CacheFile::Empty::kAccepted));
+Status stats(const FileFlags &flags) {
+  NSA_ASSIGN_OR_RETURN(CacheFile file, openCache(flags.path));
   NSA_ASSIGN_OR_RETURN(const CacheStatistics counts, summarizeCache(file));
   const double share =
       counts.choices ? static_cast<double>(counts.tunedChoices) / static_cast<double>(counts.choices) : 0;
@@ -83,11 +78,10 @@ Status stats(const StatsFlags &flags) {
 } // namespace
 
 void addCacheStats(CLI::App &cache, Action &action) {
-  auto [verb, flags] = addVerb<StatsFlags>(
+  auto [verb, flags] = addVerb<FileFlags>(
       cache, action, "stats",
       "Rows and bytes, by device, operator and target; what was tuned and when kernels were used", stats);
-  addCacheFlag(verb, flags.path, kDatabaseOrPack);
-  addJsonFlag(verb, flags.json);
+  flags.add(verb, kDatabaseOrPack);
 }
 
 } // namespace nsa::tools

@@ -27,6 +27,17 @@ void addCacheSign(CLI::App &cache, Action &action);
 // What --cache names to a verb that reads (addCacheFlag).
 inline constexpr const char *kDatabaseOrPack = "Database of kernels, or a pack";
 
+// The options --cache and --json.
+struct FileFlags {
+  std::string path;
+  bool json = false;
+
+  void add(CLI::App &verb, const std::string &what) {
+    addCacheFlag(verb, path, what);
+    addJsonFlag(verb, json);
+  }
+};
+
 // Adds the option --key, which names public keys, to a verb that copies rows from packs or verifies packs.
 void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys);
 // Returns the rules for signatures of packs: a pack must be signed with one of the keys in `keys`. If `keys` is empty,
@@ -39,7 +50,8 @@ Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rule
 
 // Returns the given path, or the path of the default database when the given path is empty.
 Result<std::string> cachePathOf(const std::string &chosen);
-Result<CacheFile> openCache(const std::string &chosen, CacheFile::Empty empty);
+// Opens the file at that path. An empty database holds nothing, and is no error.
+Result<CacheFile> openCache(const std::string &chosen);
 
 nlohmann::json toJson(const KernelSummary &kernel);
 nlohmann::json toJson(const StoredChoice &choice);

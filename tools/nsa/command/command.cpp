@@ -19,10 +19,9 @@ void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice) {
   const auto offered = choice == OperatorChoice::kKernels ? operatorTable() : publicOperators();
   for (const OperatorDef &def : offered)
     operators.emplace_back(def.name, def.op);
-  command.add_option("--op", op, "The operator: " + namesOf(offered))
+  addOption(command, "--op OP", op, "The operator: " + namesOf(offered))
       ->required()
-      ->transform(namedValue(std::move(operators)))
-      ->type_name("OP");
+      ->transform(namedValue(std::move(operators)));
 }
 
 void LengthFlags::add(CLI::App &command, CLI::Option *other) {
@@ -124,17 +123,13 @@ void addCacheFlag(CLI::App &verb, std::string &path, const std::string &what) {
 }
 
 void EngineFlags::addMiss(CLI::App &command) {
-  static const std::vector<std::pair<std::string, nsa_miss_policy>> kPolicies = {{"default", NSA_MISS_DEFAULT},
-                                                                                 {"fail", NSA_MISS_FAIL},
-                                                                                 {"tune", NSA_MISS_TUNE},
-                                                                                 {"background", NSA_MISS_BACKGROUND}};
-  command
-      .add_option_function<nsa_miss_policy>(
-          "--miss", [this](const nsa_miss_policy &policy) { settings.missPolicy = policy; },
-          "When no kernel is stored: default (compile the best guess), fail, tune, or background (tune on a thread) "
-          "(default: NSA_MISS, else default)")
-      ->transform(namedValue(kPolicies))
-      ->type_name("POLICY");
+  addOption(command, "--miss POLICY", settings.missPolicy,
+            "When no kernel is stored: default (compile the best guess), fail, tune, or background (tune on a thread) "
+            "(default: NSA_MISS, else default)")
+      ->transform(namedValue<nsa_miss_policy>({{"default", NSA_MISS_DEFAULT},
+                                               {"fail", NSA_MISS_FAIL},
+                                               {"tune", NSA_MISS_TUNE},
+                                               {"background", NSA_MISS_BACKGROUND}}));
   addOption(command, "--fallbacks STEPS", settings.fallbacks,
             "What may serve in the place of a kernel of the problem's own: all, exact (nothing), or a comma list of "
             "nearest, model, architecture, compiled, cpu (default: NSA_FALLBACKS, else all)");

@@ -35,10 +35,6 @@ Result<HostTensor> readIntegers(const SafetensorsFile &file, const std::string &
 KvCacheReader::KvCacheReader(const ConfigFile &config, const SafetensorsFile &file, OperatorInputs &inputs)
     : config(config), file(file), inputs(inputs), isPaged(file.contains(nameText(T::kBlockTable))) {}
 
-bool KvCacheReader::isOfCache(Lead lead) {
-  return lead == Lead::kCache || lead == Lead::kCacheBlocks || lead == Lead::kRing;
-}
-
 std::string KvCacheReader::shapeRule(const TensorRule &rule) const {
   std::string lead = isPaged ? "pages, page_size" : "batch, room";
   if (rule.lead == Lead::kRing)

@@ -25,7 +25,6 @@ public:
   // A cache is stored in pages if `file` contains a block table.
   KvCacheReader(const ConfigFile &config, const SafetensorsFile &file, OperatorInputs &inputs);
 
-  static bool isOfCache(Lead lead);
   // The rule for a tensor's shape, as an error message shows it: "must be [batch, room, kv_heads, qk_dim]".
   std::string shapeRule(const TensorRule &rule) const;
   // Sets the spec's page_size from the shape of the cache tensors.

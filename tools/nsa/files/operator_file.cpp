@@ -90,7 +90,7 @@ private:
 
   // "[time, query_heads, qk_dim] or [batch, time, query_heads, qk_dim]"
   std::string shapeRule(const TensorRule &rule) const {
-    if (KvCacheReader::isOfCache(rule.lead))
+    if (isOfCache(rule.lead))
       return cache.shapeRule(rule);
     std::string text;
     for (int i = 0; i < rule.axisCount; ++i)
@@ -164,7 +164,7 @@ private:
     if (std::ranges::any_of(shape, [](int64_t n) { return n > std::numeric_limits<int32_t>::max(); }))
       return broken("must have extents below 2^31");
     const size_t axisCount = rule.axisCount;
-    const bool hasLead = rule.lead != Lead::kNone, ofCache = KvCacheReader::isOfCache(rule.lead);
+    const bool hasLead = rule.lead != Lead::kNone, ofCache = isOfCache(rule.lead);
     const bool countsTime = hasLead && !ofCache && !countsNoTime(rule.lead);
     const bool hasBatch = ofCache || (countsTime && !isPacked && (decodes || shape.size() == axisCount + 2));
     if (shape.size() != axisCount + hasLead + hasBatch)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <optional>
 
 namespace nsa::tools {
 namespace {
@@ -18,25 +17,18 @@ constexpr uint64_t kMaxHeaderBytes = 100'000'000; // the format's own limit
 struct FileType {
   std::string_view name;
   uint64_t bytes;
-  std::optional<DType> dtype = {}; // absent: a file may hold the type, but no operator computes with it
 };
-// All types of the format.
-constexpr FileType kFileTypes[] = {{"BF16", 2, DType::kBf16},
-                                   {"F16", 2, DType::kF16},
-                                   {"F32", 4, DType::kF32},
-                                   {"I32", 4, DType::kI32},
-                                   {"F64", 8, {}},
-                                   {"I64", 8, {}},
-                                   {"I16", 2, {}},
-                                   {"I8", 1, {}},
-                                   {"U64", 8, {}},
-                                   {"U32", 4, {}},
-                                   {"U16", 2, {}},
-                                   {"U8", 1, {}},
-                                   {"BOOL", 1, {}},
-                                   {"F8_E4M3", 1, {}},
-                                   {"F8_E5M2", 1, {}},
-                                   {"C64", 8, {}}};
+// All types of the format; a file may hold a type that no operator computes with.
+constexpr FileType kFileTypes[] = {{"F64", 8},  {"F32", 4},     {"F16", 2},     {"BF16", 2}, {"I64", 8}, {"I32", 4},
+                                   {"I16", 2},  {"I8", 1},      {"U64", 8},     {"U32", 4},  {"U16", 2}, {"U8", 1},
+                                   {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"C64", 8}};
+
+struct UsableType {
+  std::string_view name;
+  DType dtype;
+};
+constexpr UsableType kUsableTypes[] = {
+    {"BF16", DType::kBf16}, {"F16", DType::kF16}, {"F32", DType::kF32}, {"I32", DType::kI32}};
 
 Status malformed(const std::string &path, const std::string &reason) {
   return Status::error(ErrorCode::kInvalidArgument, path + " is not a valid safetensors file: " + reason);
@@ -157,11 +149,11 @@ Result<HostTensor> SafetensorsFile::read(const std::string &name) const {
                          "it has: " + (list.empty() ? "none" : list));
   }
   const Entry &entry = found->second;
-  const std::optional<DType> dtype = std::ranges::find(kFileTypes, entry.dtype, &FileType::name)->dtype;
-  if (!dtype)
+  const auto *type = std::ranges::find(kUsableTypes, entry.dtype, &UsableType::name);
+  if (type == std::end(kUsableTypes))
     return Status::invalid(name, entry.dtype, "must be of dtype BF16, F16, F32 or I32", "convert it in " + path);
   NSA_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path));
-  HostTensor tensor = HostTensor::make(*dtype, entry.shape);
+  HostTensor tensor = HostTensor::make(type->dtype, entry.shape);
   NSA_RETURN_IF_ERROR(file.read(entry.begin, tensor.bytes));
   return tensor;
 }
@@ -173,7 +165,7 @@ Status writeSafetensors(Result<OutputFile> file,
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   uint64_t offset = 0;
   for (const auto &[name, tensor] : tensors) {
-    const auto *type = std::ranges::find(kFileTypes, std::optional(tensor->dtype), &FileType::dtype);
+    const auto *type = std::ranges::find(kUsableTypes, tensor->dtype, &UsableType::dtype);
     json[name] = {
         {"dtype", type->name}, {"shape", tensor->shape}, {"data_offsets", {offset, offset + tensor->bytes.size()}}};
     offset += tensor->bytes.size();

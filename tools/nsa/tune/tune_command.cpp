@@ -23,19 +23,17 @@ Ending tuneSpec(const TuneFlags &flags) {
   EngineSettings settings = flags.engine.settings;
   settings.missPolicy = NSA_MISS_DEFAULT; // asked for, tuning is done whatever NSA_MISS says of plans
   NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(settings));
-  Result<nlohmann::json> report = [&] {
+  NSA_ASSIGN_OR_RETURN(const nlohmann::json report, [&] {
     Progress progress;
     progress.step("tuning " + std::string(operatorName(chosen.spec.op)));
     return tune(engine.get(), chosen.spec, chosen.maxima);
-  }();
-  if (!report)
-    return report.status();
+  }());
   if (flags.json)
-    NSA_RETURN_IF_ERROR(writeJson(flags.jsonPath, *report));
+    NSA_RETURN_IF_ERROR(writeJson(flags.jsonPath, report));
   std::string trouble;
   bool isLeft = false; // a kernel whose budget ended before anything was measured
   const bool printsText = !flags.json || !flags.jsonPath.empty();
-  const std::vector<nlohmann::json> kernels = kernelReports(*report);
+  const std::vector<nlohmann::json> kernels = kernelReports(report);
   for (size_t i = 0; i < kernels.size(); ++i) {
     if (printsText)
       printText("%s%s", i ? "\n" : "", tuneTable(kernels[i]).c_str());

@@ -127,11 +127,9 @@ Result<std::vector<OpenDevice>> openDevices(const std::string &list, EngineSetti
   for (const std::string &name : names) {
     settings.device = name;
     NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(settings));
-    Result<nlohmann::json> facts = bench::machineFacts(engine.get());
-    Result<std::string> opened = deviceName(engine.get());
-    if (!facts || !opened)
-      return facts ? opened.status() : facts.status();
-    devices.push_back({*opened, std::move(engine), std::move(*facts)});
+    NSA_ASSIGN_OR_RETURN(nlohmann::json facts, bench::machineFacts(engine.get()));
+    NSA_ASSIGN_OR_RETURN(const std::string opened, deviceName(engine.get()));
+    devices.push_back({opened, std::move(engine), std::move(facts)});
   }
   return devices;
 }

@@ -139,8 +139,8 @@ TuneLimits limitsOf(const WorkloadFlags &flags) {
 }
 
 Status plan(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
-  Result<EngineOptions> options = resolvedOptions(flags.engine);
-  NSA_ASSIGN_OR_RETURN(TuneEnvironment environment, options ? TuneEnvironment::of(*options) : options.status());
+  NSA_ASSIGN_OR_RETURN(const EngineOptions options, resolvedOptions(flags.engine));
+  NSA_ASSIGN_OR_RETURN(TuneEnvironment environment, TuneEnvironment::of(options));
   std::vector<TunePlace> places;
   for (const std::string &target : flags.targets) {
     Result<std::vector<TunePlace>> some = placesOfTarget(target, workloads, environment);
