@@ -1,7 +1,6 @@
 // `nsa explain`: what would run for a spec on this machine, and why. Compiles and stores nothing.
 #include "tools/nsa/command/command.h"
 
-
 namespace nsa::tools {
 namespace {
 

@@ -7,7 +7,6 @@
 #include "tools/support/progress.h"
 
 #include <cstdio>
-#include <filesystem>
 
 namespace nsa::tools {
 namespace {
@@ -55,7 +54,7 @@ Status validate(ValidateFlags &flags) {
       std::fflush(stdout);
     }));
   }
-  const std::string page = (std::filesystem::path(choice.folder) / kValidatePage).string();
+  const std::string page = choice.file(kValidatePage);
   NSA_RETURN_IF_ERROR(writeText(page, validateHtml(choice, steps)));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string failed;
@@ -69,8 +68,7 @@ Status validate(ValidateFlags &flags) {
       failed += (failed.empty() ? "" : ", ") + step.name;
   }
   const nlohmann::ordered_json summary = {{"ok", failed.empty()}, {"folder", choice.folder}, {"steps", list}};
-  NSA_RETURN_IF_ERROR(
-      writeText((std::filesystem::path(choice.folder) / kValidateSummary).string(), summary.dump(2) + "\n"));
+  NSA_RETURN_IF_ERROR(writeText(choice.file(kValidateSummary), summary.dump(2) + "\n"));
   if (flags.json)
     printJson(summary);
   else

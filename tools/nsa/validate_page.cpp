@@ -5,7 +5,6 @@
 #include "tools/report/page.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -49,7 +48,7 @@ public:
 private:
   // What a step left; null when there is nothing to read.
   Json resultOf(const std::string &output) const {
-    Result<std::string> text = readText((std::filesystem::path(choice.folder) / output).string(), kMostBytes);
+    Result<std::string> text = readText(choice.file(output), kMostBytes);
     return text ? Json::parse(*text, nullptr, false) : Json();
   }
 
@@ -176,8 +175,7 @@ private:
 
   // How many ranges, and tokens in them, a query's group selected.
   void addSelection() {
-    Result<std::string> text =
-        readText((std::filesystem::path(choice.folder) / "selection.jsonl").string(), kMostBytes);
+    Result<std::string> text = readText(choice.file("selection.jsonl"), kMostBytes);
     if (!text)
       return;
     std::istringstream lines(*text);

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <system_error>
@@ -61,16 +60,6 @@ Result<ChildOutcome> runVerb(const std::vector<std::string> &verb, const std::st
   return ChildOutcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), seconds};
 }
 
-// The folder's files by name.
-class Folder {
-public:
-  explicit Folder(const std::string &path) : path(path) {}
-  std::string operator()(const std::string &name) const { return (path / name).string(); }
-
-private:
-  fs::path path;
-};
-
 std::string configName(const std::string &branch) {
   return branch.empty() ? "config.json" : "config_" + branch + ".json";
 }
@@ -82,15 +71,14 @@ std::string lastLineOf(const std::string &path) {
   const size_t end = text->find_last_not_of('\n');
   if (end == std::string::npos)
     return "it said nothing";
-  const size_t before = text->rfind('\n', end);
-  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  const size_t begin = text->rfind('\n', end) + 1; // 0 where there is no line before
   return text->substr(begin, end + 1 - begin);
 }
 
 } // namespace
 
 std::vector<ValidateStep> validateSteps(const ValidateChoice &choice) {
-  const Folder file(choice.folder);
+  const auto file = [&](const std::string &name) { return choice.file(name); };
   const std::string tokens = std::to_string(choice.tokens);
   auto with = [](std::vector<std::string> words, const std::vector<std::string> &more) {
     words.insert(words.end(), more.begin(), more.end());
@@ -177,7 +165,7 @@ std::vector<ValidateStep> validateSteps(const ValidateChoice &choice) {
 
 Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
                 const std::function<void(const ValidateStep &, bool done)> &told) {
-  const Folder file(choice.folder);
+  const auto file = [&](const std::string &name) { return choice.file(name); };
   std::error_code error;
   fs::create_directories(choice.folder, error);
   if (error)

@@ -8,6 +8,7 @@
 #include "runtime/base/status.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ struct ValidateChoice {
   int64_t tokens = 2048;
   int samples = 7;
   std::string device, cache, missPolicy; // "": the verbs' defaults
+
+  // The path of a file in the folder.
+  std::string file(const std::string &name) const { return (std::filesystem::path(folder) / name).string(); }
 };
 
 // The names of the two files that `nsa validate` writes in addition to the files of its steps.

@@ -39,12 +39,9 @@ std::string peerCell(const Json *row, double scale) {
   return row ? timeCell(*row, "median_ms", scale) + " (" + row->value("implementation", "") + ")" : "-";
 }
 
-std::string headsCell(const Json &row) {
-  return numberText(row.value("query_heads", Json())) + "/" + numberText(row.value("kv_heads", Json()));
-}
-
-std::string sizesCell(const Json &row) {
-  return numberText(row.value("qk_dim", Json())) + "/" + numberText(row.value("v_dim", Json()));
+// "64/4"
+std::string pairCell(const Json &row, const char *first, const char *second) {
+  return numberText(row.value(first, Json())) + "/" + numberText(row.value(second, Json()));
 }
 
 } // namespace
@@ -67,8 +64,8 @@ std::string summaryTable(const SummaryRecords &records, const std::function<std:
     const Json *dense = fastest(prefill, wanted);
     wanted["op"] = "nsa";
     wanted["measure"] = "forward";
-    text += tableRow({"forward, ms", headsCell(row), sizesCell(row), numberText(wanted["tokens"]),
-                      own ? timeCell(*own, "median_ms", 1) : "-", peerCell(dense, 1),
+    text += tableRow({"forward, ms", pairCell(row, "query_heads", "kv_heads"), pairCell(row, "qk_dim", "v_dim"),
+                      numberText(wanted["tokens"]), own ? timeCell(*own, "median_ms", 1) : "-", peerCell(dense, 1),
                       peerCell(fastest(peers, wanted), 1), sourceOf(*records.prefill)});
   }
 
@@ -80,10 +77,10 @@ std::string summaryTable(const SummaryRecords &records, const std::function<std:
                    {"tokens", row.value("S", Json())}};
     const Json *sparse = fastest(peers, wanted);
     wanted["op"] = "dense";
-    text += tableRow({"decoding step, batch " + numberText(wanted["batch"]) + ", us", headsCell(row), sizesCell(row),
-                      numberText(wanted["tokens"]), timeCell(row, "ms_total", kMicroseconds),
-                      peerCell(fastest(peers, wanted), kMicroseconds), peerCell(sparse, kMicroseconds),
-                      sourceOf(*records.decode)});
+    text += tableRow(
+        {"decoding step, batch " + numberText(wanted["batch"]) + ", us", pairCell(row, "query_heads", "kv_heads"),
+         pairCell(row, "qk_dim", "v_dim"), numberText(wanted["tokens"]), timeCell(row, "ms_total", kMicroseconds),
+         peerCell(fastest(peers, wanted), kMicroseconds), peerCell(sparse, kMicroseconds), sourceOf(*records.decode)});
   }
 
   for (const Json &row : records.startup->at("results")) {

@@ -2,7 +2,6 @@
 
 #include "runtime/capi/api_structs.h"
 
-
 namespace nsa::tools {
 
 Status toStatus(nsa_status code) {

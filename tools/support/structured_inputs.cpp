@@ -76,6 +76,7 @@ public:
 
 private:
   Draft draft(const Sequence &sequence) {
+    // By structure. Random inputs have no draft.
     constexpr Draft (StructuredDraw::*kDrafts[])(const Sequence &) = {
         nullptr, &StructuredDraw::clustered, &StructuredDraw::recent, &StructuredDraw::needle, &StructuredDraw::local};
     return (this->*kDrafts[static_cast<size_t>(choice.structure)])(sequence);

@@ -4,7 +4,6 @@
 
 #include "cache/pack_writer.h"
 
-
 namespace nsa::tools {
 namespace {
 

@@ -44,7 +44,6 @@ void addDoctorCommand(CLI::App &app, Action &action);
 void addValidateCommand(CLI::App &app, Action &action);
 void addCheckCommand(CLI::App &app, Action &action);
 void addFmtCommand(CLI::App &app, Action &action);
-void addHelpCommand(CLI::App &app, Action &action);
 
 // Adds a verb below `parent` and returns it with its flags, which are there as long as the parser is. The verb's work
 // is `run`, which gets the flags.
