@@ -13,7 +13,6 @@ namespace nsa::tools {
 namespace {
 
 using reference::AttentionResult;
-using reference::BlockLists;
 using reference::BlockListView;
 using reference::Sequence;
 using reference::TensorView;

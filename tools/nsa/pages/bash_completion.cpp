@@ -15,7 +15,7 @@ std::string keyOf(const Verb &verb) {
 // The script looks at the leading words for the verb, at the word in front for an option that takes a value, and
 // offers what may stand there. It needs nothing of the package bash-completion, which loads it when it is first wanted.
 std::string bashCompletion(const Verb &program) {
-  const std::string name = program.name();
+  const std::string &name = program.name();
   std::string verbs, words, values;
   for (const Verb *verb : program.all()) {
     const std::string key = keyOf(*verb);

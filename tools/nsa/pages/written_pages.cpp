@@ -53,7 +53,7 @@ std::string trimmed(const std::string &text) {
 } // namespace
 
 std::string manualPage(const Verb &program, const std::string &version) {
-  const std::string name = program.name();
+  const std::string &name = program.name();
   // No date: the same source gives the same page.
   std::string page = ".TH NSA 1 \"\" \"" + escaped(name + " " + version) + "\" \"User Commands\"\n";
   page += ".SH NAME\n" + name + " \\- " + escaped(program.description) + "\n";
