@@ -4,12 +4,13 @@
 #include "bench/measure/bench_program.h"
 #include "bench/measure/bench_report.h"
 #include "bench/measure/fma_peak.h"
+#include "bench/measure/machine_facts.h"
 #include "bench/measure/peer_process.h"
+#include "bench/measure/timing.h"
 #include "runtime/engine/choices/routes.h"
 #include "tools/support/operator_work.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <thread>
@@ -38,16 +39,12 @@ std::string folderName(const std::filesystem::path &folder) {
   return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
 }
 
-double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 class AttentionBench {
 public:
   explicit AttentionBench(const Flags &flags) : flags(flags) {}
 
   Status run() {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = wallMs();
     NSA_RETURN_IF_ERROR(open());
     std::vector<BenchCase> cases = benchCases(device->accelerator().isCuda(), flags.quick);
     std::erase_if(cases, [&](const BenchCase &benchCase) { return !isWanted(benchCase); });
@@ -60,8 +57,9 @@ public:
         typed.spec.dtype = dtype;
         NSA_RETURN_IF_ERROR(measureCase(typed));
       }
-    std::printf("%.0f s in all, of which the tuner took %.0f\n", secondsSince(start), tuneSeconds);
-    return report->setFact("seconds", {{"all", std::round(secondsSince(start))}, {"tuning", std::round(tuneSeconds)}});
+    const double seconds = (wallMs() - start) * 1e-3;
+    std::printf("%.0f s in all, of which the tuner took %.0f\n", seconds, tuneSeconds);
+    return report->setFact("seconds", {{"all", std::round(seconds)}, {"tuning", std::round(tuneSeconds)}});
   }
 
 private:
@@ -76,15 +74,12 @@ private:
   Status open() {
     tools::EngineSettings settings = flags.engineSettings(NSA_MISS_DEFAULT);
     settings.tuneBudgetSeconds = flags.tuneBudget;
-    NSA_ASSIGN_OR_RETURN(BenchDevice opened, BenchDevice::open(std::move(settings)));
-    device.emplace(std::move(opened));
-    Result<nlohmann::json> machine = device->facts();
-    if (!machine)
-      return machine.status();
-    deviceName = (*machine)["device"].value("name", "");
+    NSA_ASSIGN_OR_RETURN(device, BenchDevice::open(std::move(settings)));
     NSA_RETURN_IF_ERROR(openVariants());
 
-    nlohmann::ordered_json facts = {{"machine", *machine}, {"samples", flags.samples}};
+    NSA_ASSIGN_OR_RETURN(const nlohmann::json machine, machineFacts(device->engine(false)));
+    deviceName = machine["device"].value("name", "");
+    nlohmann::ordered_json facts = {{"machine", machine}, {"samples", flags.samples}};
     if (!device->accelerator().isCuda()) {
       const FmaPeak peak = measureFmaPeak(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
       facts["fma_peak"] = {
@@ -97,8 +92,7 @@ private:
     if (peers)
       facts["peers"] = peers->versions();
     const std::string name = flags.heads.size() == 1 ? "attention_" + flags.heads.front() : "attention";
-    NSA_ASSIGN_OR_RETURN(BenchReport created, BenchReport::create(flags.results, name, facts));
-    report.emplace(std::move(created));
+    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(flags.results, name, facts));
     return Status::ok();
   }
 
@@ -135,13 +129,9 @@ private:
   }
 
   Status measureCase(const BenchCase &benchCase) {
-    const tools::OperatorInputs inputs =
-        tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
-    NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job,
-                         tools::DeviceOperator::upload(device->accelerator(), inputs, {TensorName::kLse}));
-    const Arena arena{device->accelerator(), inputs, job, device->flush()};
-
-    NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> made, device->contenders(arena, !flags.noTune));
+    NSA_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> arena,
+                         device->arena(drawInputs(benchCase), 3, {TensorName::kLse}));
+    NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> made, device->contenders(*arena, !flags.noTune));
     std::vector<std::unique_ptr<Contender>> contenders;
     auto add = [&](Result<std::unique_ptr<PlanContender>> plan) -> Status {
       if (plan)
@@ -155,10 +145,10 @@ private:
     }
     for (const Variant &variant : variants)
       if (byHand || variant.name != kGenerated) // else the default is generated
-        NSA_RETURN_IF_ERROR(add(PlanContender::make(variant.name, variant.engine.get(), arena)));
+        NSA_RETURN_IF_ERROR(add(PlanContender::make(variant.name, variant.engine.get(), *arena)));
     const size_t ours = contenders.size();
     if (peers && definitionOf(benchCase.spec.op).keys != MetKeys::kBlocks) { // no peer has it as an operator of its own
-      Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, device->flush().size());
+      Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, device->flush());
       if (!prepared) {
         // Their trouble must not end our measurement.
         std::printf("Other implementations are measured no more: %s\n", prepared.status().toString().c_str());
@@ -170,13 +160,10 @@ private:
           contenders.push_back(std::move(peer));
       }
     }
-    std::vector<Contender *> everybody;
-    for (const std::unique_ptr<Contender> &contender : contenders)
-      everybody.push_back(contender.get());
-    const std::vector<Result<Times>> times = measureInTurns(everybody, flags.samples);
+    const std::vector<Result<Times>> times = measureInTurns(allOf(contenders), flags.samples);
     for (size_t i = 0; i < contenders.size(); ++i) {
       if (times[i])
-        NSA_RETURN_IF_ERROR(addTimes(benchCase, tools::usefulFlops(inputs), *contenders[i], *times[i]));
+        NSA_RETURN_IF_ERROR(addTimes(benchCase, tools::usefulFlops(arena->inputs), *contenders[i], *times[i]));
       else if (i < ours)
         return times[i].status();
       else
@@ -189,9 +176,7 @@ private:
     nlohmann::ordered_json row = caseFields(benchCase);
     const double tflops = flops / times.medianMs * 1e-9;
     row["implementation"] = contender.name();
-    row["median_ms"] = times.medianMs;
-    row["fastest_ms"] = times.fastestMs;
-    row["slowest_ms"] = times.slowestMs;
+    row.update(times.fields());
     row["tflops"] = tflops;
     row["percent_of_roof"] = nullptr;
     if (!device->accelerator().isCuda())

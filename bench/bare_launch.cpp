@@ -1,43 +1,30 @@
 #include "bench/bare_launch.h"
 
+#include "runtime/base/device_name.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/graph/pipeline.h"
 
-#include <charconv>
-#include <string_view>
-
 namespace nsa::bench {
-namespace {
-
-constexpr std::string_view kCudaPrefix = "cuda:";
-
-template <typename Number> Number numberAfter(const std::string &text, size_t prefix) {
-  Number number = 0;
-  std::from_chars(text.data() + std::min(prefix, text.size()), text.data() + text.size(), number);
-  return number;
-}
-
-} // namespace
-
 Result<std::unique_ptr<BareLaunch>> BareLaunch::make(const std::string &name, const StoredKernel &stored) {
   NSA_ASSIGN_OR_RETURN(Manifest manifest, Manifest::parse(stored.manifest));
   std::unique_ptr<BareLaunch> result(new BareLaunch);
-  const bool gpu = name.starts_with(kCudaPrefix);
-  NSA_ASSIGN_OR_RETURN(result->device, gpu ? cuda::CudaDevice::open(numberAfter<int>(name, kCudaPrefix.size()))
-                                           : cpu::CpuDevice::open(0, ""));
+  NSA_ASSIGN_OR_RETURN(const std::optional<int> gpu, gpuOrdinal(name));
+  NSA_ASSIGN_OR_RETURN(result->device, gpu ? cuda::CudaDevice::open(*gpu) : cpu::CpuDevice::open(0, ""));
   NSA_ASSIGN_OR_RETURN(result->kernel, LoadedKernel::load(*result->device, stored.content,
                                                           std::make_shared<const Manifest>(manifest), stored.binary));
   if (gpu) {
     NSA_ASSIGN_OR_RETURN(const cuda::Driver *driver, cuda::Driver::get());
     cuda::DeviceId id = 0;
-    NSA_CUDA_CALL(*driver, deviceGet, (&id, numberAfter<int>(name, kCudaPrefix.size())));
+    NSA_CUDA_CALL(*driver, deviceGet, (&id, *gpu));
     result->primary.emplace(*driver, id);
     NSA_RETURN_IF_ERROR(result->loadOnGpu(manifest, stored.binary));
     return result;
   }
   result->pool = std::make_unique<cpu::WorkerPool>(1);
-  NSA_ASSIGN_OR_RETURN(result->image, cpu::CpuImage::map(stored.binary, numberAfter<uint64_t>(manifest.entry, 1)));
+  uint64_t entry = 0;
+  parseInteger(std::string_view(manifest.entry).substr(1), entry);
+  NSA_ASSIGN_OR_RETURN(result->image, cpu::CpuImage::map(stored.binary, entry));
   return result;
 }
 

@@ -14,14 +14,8 @@ Status compare(const std::string &rounds, const std::string &results) {
   NSA_ASSIGN_OR_RETURN(const std::vector<BuildRound> read, readRounds(rounds));
   NSA_ASSIGN_OR_RETURN(const BuildPairs pairs, pairBuilds(read));
   NSA_ASSIGN_OR_RETURN(BenchReport report, BenchReport::create(results, "builds", pairs.facts,
-                                                               {{"record", "record"},
-                                                                {"measured", "what"},
-                                                                {"unit", "unit"},
-                                                                {"old", "old"},
-                                                                {"new", "new"},
-                                                                {"new / old", "ratio"},
-                                                                {"least", "least"},
-                                                                {"greatest", "greatest"}}));
+                                                               {"record", "measured = what", "unit", "old", "new",
+                                                                "new / old = ratio", "least", "greatest"}));
   for (const nlohmann::ordered_json &row : pairs.rows)
     NSA_RETURN_IF_ERROR(report.add(row));
   std::printf("%s\n", tables::terminalTable(report.content()).c_str());

@@ -1,15 +1,14 @@
 // nsa_bench_cpu: which share of the processor's FMA peak the generated fp32 kernels reach, on one core and on all, and
 // how long a kernel takes to compile; and the whole forward pass by its parts, on one core. Peak and kernels run in
 // turns, so both see the same clocks and neighbours.
-#include "bench/compile_time.h"
 #include "bench/forward_parts.h"
 #include "bench/measure/bench_case.h"
 #include "bench/measure/bench_program.h"
 #include "bench/measure/bench_report.h"
-#include "bench/measure/fma_peak.h"
-#include "bench/measure/machine_facts.h"
 #include "bench/measure/plan_contender.h"
+#include "bench/measure/timing.h"
 #include "bench/roof_contender.h"
+#include "runtime/engine/compile/compiler_library.h"
 #include "tools/support/number_option.h"
 #include "tools/support/operator_work.h"
 
@@ -38,10 +37,10 @@ struct Lane {
   std::vector<std::unique_ptr<Contender>> contenders; // the peak, default, tuned
 };
 
-Result<Lane> openLane(const Flags &flags, int threads, const Arena &arena) {
+Result<Lane> openLane(const Flags &flags, int threads, Arena &arena) {
   Lane lane;
   lane.threads = threads;
-  lane.contenders.push_back(std::make_unique<PeakContender>(threads));
+  lane.contenders.push_back(std::make_unique<RoofContender>(RoofContender::fmaPeak(threads)));
   for (const bool tuned : {false, true}) {
     if (tuned && (flags.quick || flags.noTune))
       continue;
@@ -60,46 +59,37 @@ Result<Lane> openLane(const Flags &flags, int threads, const Arena &arena) {
 
 Status measureCase(const Flags &flags, const BenchCase &benchCase, tools::Accelerator &accelerator,
                    BenchReport &report) {
-  const tools::OperatorInputs inputs =
-      tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
-  NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job,
-                       tools::DeviceOperator::upload(accelerator, inputs, {TensorName::kLse}));
-  tools::Buffer noFlush;
-  const Arena arena{accelerator, inputs, job, noFlush};
+  NSA_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> arena,
+                       Arena::make(accelerator, nullptr, drawInputs(benchCase), 3, {TensorName::kLse}));
   std::vector<Lane> lanes;
   for (const int threads : std::set<int>{1, static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))}) {
-    NSA_ASSIGN_OR_RETURN(Lane lane, openLane(flags, threads, arena));
+    NSA_ASSIGN_OR_RETURN(Lane lane, openLane(flags, threads, *arena));
     lanes.push_back(std::move(lane));
   }
   std::vector<Contender *> everybody;
   for (const Lane &lane : lanes)
     for (const std::unique_ptr<Contender> &contender : lane.contenders)
       everybody.push_back(contender.get());
-  std::vector<Times> times;
-  for (const Result<Times> &one : measureInTurns(everybody, flags.samples)) {
-    if (!one)
-      return one.status();
-    times.push_back(*one);
-  }
+  NSA_ASSIGN_OR_RETURN(const std::vector<Times> times, measureAll(everybody, flags.samples));
 
-  const double gigaflops = tools::usefulFlops(inputs) * 1e-9;
+  const double gigaflops = tools::usefulFlops(arena->inputs) * 1e-9;
   std::vector<double> oneThread; // GFLOP/s of the first lane
   size_t next = 0;
   for (const Lane &lane : lanes) {
-    const double peak = lane.threads * 1e3 / times[next].medianMs;
-    const double peakByCpuTime = lane.threads * 1e3 / times[next].cpuMs; // of one core, as is the rate beside it
+    const double peak = 1e3 / times[next].medianMs;
+    const double peakByCpuTime = 1e3 / times[next].cpuMs; // of one core, as is the rate beside it
     for (size_t i = 0; i < lane.contenders.size(); ++i) {
       const Times &own = times[next++];
       const double rate = i == 0 ? peak : gigaflops / own.medianMs * 1e3;
       if (lane.threads == 1)
         oneThread.push_back(rate);
-      nlohmann::ordered_json row;
-      row["what"] = i == 0 ? "fma peak" : lane.contenders[i]->name();
-      row["threads"] = lane.threads;
-      row.update(i == 0 ? nlohmann::ordered_json::object() : caseFields(benchCase));
-      row["median_ms"] = i == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(own.medianMs);
-      row["fastest_ms"] = i == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(own.fastestMs);
-      row["slowest_ms"] = i == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(own.slowestMs);
+      nlohmann::ordered_json row = {{"what", lane.contenders[i]->name()}, {"threads", lane.threads}};
+      if (i > 0) {
+        row.update(caseFields(benchCase));
+        row.update(own.fields());
+      } else {
+        row.update({{"median_ms", nullptr}, {"fastest_ms", nullptr}, {"slowest_ms", nullptr}});
+      }
       row["gflops"] = rate;
       row["percent_of_peak"] = 100 * rate / peak;
       row["percent_of_peak_by_cpu_time"] = i == 0 ? 100.0 : 100 * gigaflops / own.cpuMs * 1e3 / peakByCpuTime;
@@ -116,32 +106,52 @@ Status measureCase(const Flags &flags, const BenchCase &benchCase, tools::Accele
   return Status::ok();
 }
 
+// Compiles the default kernel of the spec several times, after one compile that also opens the library. Each compile
+// renders, lowers and generates the code anew, because the library does not cache kernels.
+Status measureCompileTime(const std::string &compilerPath, const Spec &spec, BenchReport &report) {
+  constexpr int kSamples = 5;
+  const double begin = wallMs();
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> library, CompilerLibrary::open(compilerPath));
+  const Problem problem = Problem::make(spec, {.batch = 1, .tokensQ = 4096, .seqlenQ = 4096, .seqlenK = 4096});
+  CompileRequest request;
+  request.target = "cpu";
+  request.op = problem.opName();
+  request.fixed = problem.fixed();
+  NSA_ASSIGN_OR_RETURN(const std::vector<Candidate> candidates, library->list(request));
+  const Candidate &first = candidates.front();
+  request.templateName = first.templateName;
+  NSA_ASSIGN_OR_RETURN(request.config, parseValues(first.config));
+  NSA_RETURN_IF_ERROR(library->compile(request).status());
+  const double openMs = wallMs() - begin;
+  std::vector<double> wall, cpu; // of the whole process
+  for (int i = 0; i < kSamples; ++i) {
+    const double wallBefore = wallMs(), cpuBefore = processorSeconds();
+    NSA_RETURN_IF_ERROR(library->compile(request).status());
+    wall.push_back(wallMs() - wallBefore);
+    cpu.push_back((processorSeconds() - cpuBefore) * 1e3);
+  }
+  std::printf("compile  %.1f ms, %.1f ms of CPU time; the first with opening the library %.1f ms\n", median(wall),
+              median(cpu), openMs);
+  return report.add({{"what", "compile"},
+                     {"op", operatorName(spec.op)},
+                     {"median_ms", median(wall)},
+                     {"cpu_ms", median(cpu)},
+                     {"template", first.templateName},
+                     {"config", first.config}});
+}
+
 Status run(const Flags &flags) {
   NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Accelerator> accelerator, tools::Accelerator::open(flags.device));
   NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT)));
-  Result<nlohmann::json> machine = machineFacts(engine.get());
-  if (!machine)
-    return machine.status();
-  Result<nlohmann::json> description = tools::describeEngine(engine.get());
-  if (!description)
-    return description.status();
-  const std::string compilerPath = (*description)["compiler"].value("path", "");
+  NSA_ASSIGN_OR_RETURN(nlohmann::json description, tools::describeEngine(engine.get()));
+  const std::string compilerPath = description["compiler"].value("path", "");
   NSA_ASSIGN_OR_RETURN(BenchReport report,
-                       BenchReport::create(flags.results, "cpu",
-                                           {{"machine", *machine}, {"vector_bits", measureFmaPeak(1, 1).vectorBits}},
-                                           {{"what", "what"},
-                                            {"operator", "op"},
-                                            {"part", "part"},
-                                            {"tokens", "tokens"},
-                                            {"threads", "threads"},
-                                            {"GFLOP/s", "gflops"},
-                                            {"% of the peak", "percent_of_peak"},
-                                            {"GB/s", "gigabytes_per_second"},
-                                            {"% of stream", "percent_of_stream"},
-                                            {"times one thread", "times_one_thread"},
-                                            {"median ms", "median_ms"},
-                                            {"CPU ms", "cpu_ms"},
-                                            {"config", "config"}}));
+                       BenchReport::create(engine.get(), flags.results, "cpu",
+                                           {{"vector_bits", measureFmaPeak(1, 1).vectorBits}},
+                                           {"what", "operator = op", "part", "tokens", "threads", "GFLOP/s = gflops",
+                                            "% of the peak = percent_of_peak", "GB/s = gigabytes_per_second",
+                                            "% of stream = percent_of_stream", "times one thread = times_one_thread",
+                                            "median ms = median_ms", "CPU ms = cpu_ms", "config"}));
 
   BenchCase benchCase;
   benchCase.name = "cpu128";
@@ -157,17 +167,7 @@ Status run(const Flags &flags) {
       continue;
     benchCase.spec.op = def.op;
     NSA_RETURN_IF_ERROR(measureCase(flags, benchCase, *accelerator, report));
-    Result<CompileTime> compile = measureCompileTime(compilerPath, benchCase.spec, 5);
-    if (!compile)
-      return compile.status();
-    std::printf("compile  %.1f ms, %.1f ms of CPU time; the first with opening the library %.1f ms\n", compile->wallMs,
-                compile->cpuMs, compile->openMs);
-    NSA_RETURN_IF_ERROR(report.add({{"what", "compile"},
-                                    {"op", def.name},
-                                    {"median_ms", compile->wallMs},
-                                    {"cpu_ms", compile->cpuMs},
-                                    {"template", compile->templateName},
-                                    {"config", compile->config}}));
+    NSA_RETURN_IF_ERROR(measureCompileTime(compilerPath, benchCase.spec, report));
   }
   if (std::ranges::any_of(publicOperators(),
                           [&](const OperatorDef &def) { return def.isForward() && flags.wants(def.op); }))

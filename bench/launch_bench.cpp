@@ -5,8 +5,7 @@
 #include "bench/launch_request.h"
 #include "bench/measure/bench_program.h"
 #include "bench/measure/bench_report.h"
-#include "bench/measure/machine_facts.h"
-#include "bench/measure/median.h"
+#include "bench/measure/timing.h"
 #include "runtime/base/key_splits.h"
 #include "runtime/capi/api_structs.h"
 #include "tools/support/scratch_folder.h"
@@ -41,9 +40,9 @@ private:
 };
 
 // `work(thread)` on so many threads at once, the calling one among them.
-void onThreads(int threads, const std::function<void(int thread)> &work) {
+void onThreads(int threads, const std::function<void(size_t thread)> &work) {
   std::vector<std::jthread> others;
-  for (int thread = 1; thread < threads; ++thread)
+  for (size_t thread = 1; thread < static_cast<size_t>(threads); ++thread)
     others.emplace_back(work, thread);
   work(0);
 }
@@ -63,9 +62,13 @@ private:
                        const std::string &what);
   Status measureRunsOn(int threads, const BareLaunch &bare, const LaunchRequest &request, nsa_plan *plan,
                        const std::string &what);
-  // Samples of one thread's median call: `calls(thread)` makes the calls of one round.
-  Result<std::vector<double>> sample(int threads, int rounds, int callsPerRound,
-                                     const std::function<Status(int thread)> &calls) const;
+  // The work of one round of a thread, whose time counts, and what follows it.
+  using Calls = std::function<Status(size_t thread)>;
+  // The microseconds of a call, for each kind of calls and each round of each thread. A round makes `callsPerRound`
+  // calls of each kind in turn, so that the kinds see the same moment of the machine. The threads are within `context`.
+  Result<std::vector<std::vector<double>>> sample(int threads, int callsPerRound, const std::vector<Calls> &kinds,
+                                                  const Calls &settle = {},
+                                                  const cuda::PrimaryContext *context = nullptr) const;
   Status add(const std::string &measure, int threads, const char *clock, std::vector<double> microseconds);
 
   const Flags &flags;
@@ -101,11 +104,9 @@ Status LaunchBench::fillDatabases() {
   kernels = realRequests(flags.quick);
   {
     NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, openEngine(NSA_MISS_DEFAULT, real));
-    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, machineFacts(engine.get()));
-    NSA_ASSIGN_OR_RETURN(
-        report, BenchReport::create(
-                    flags.results, "launch", {{"machine", machine}},
-                    {{"measure", "measure"}, {"threads", "threads"}, {"median us", "median_us"}, {"clock", "clock"}}));
+    NSA_ASSIGN_OR_RETURN(report,
+                         BenchReport::create(engine.get(), flags.results, "launch", nlohmann::ordered_json::object(),
+                                             {"measure", "threads", "median us = median_us", "clock"}));
     for (const LaunchRequest &request : {tiny, crowded})
       NSA_RETURN_IF_ERROR(tools::createPlan(engine.get(), request.spec, request.maxima).status());
     for (const LaunchRequest &request : kernels)
@@ -168,27 +169,35 @@ Status LaunchBench::measureDatabase() {
   return add("plan from a warm database, another kernel", 1, clock.name(), further);
 }
 
-Result<std::vector<double>> LaunchBench::sample(int threads, int rounds, int callsPerRound,
-                                                const std::function<Status(int thread)> &calls) const {
+Result<std::vector<std::vector<double>>> LaunchBench::sample(int threads, int callsPerRound,
+                                                             const std::vector<Calls> &kinds, const Calls &settle,
+                                                             const cuda::PrimaryContext *context) const {
   const CallClock clock(threads);
-  std::vector<std::vector<double>> samples(static_cast<size_t>(threads));
-  std::vector<Status> failures(static_cast<size_t>(threads));
+  const auto count = static_cast<size_t>(threads);
+  std::vector<std::vector<std::vector<double>>> samples(count, std::vector<std::vector<double>>(kinds.size()));
+  std::vector<Status> failures(count);
   std::barrier together(threads);
-  onThreads(threads, [&](int thread) {
-    const auto index = static_cast<size_t>(thread);
-    for (int round = 0; round < rounds; ++round) {
-      together.arrive_and_wait();
-      const double start = clock.nanoseconds();
-      Status status = calls(thread);
-      samples[index].push_back((clock.nanoseconds() - start) / 1e3 / callsPerRound);
-      if (!status.isOk())
-        failures[index] = std::move(status);
-    }
+  onThreads(threads, [&](size_t thread) {
+    std::optional<cuda::ContextScope> scope;
+    if (context)
+      scope.emplace(*context);
+    for (int round = 0; round < flags.rounds; ++round)
+      for (size_t kind = 0; kind < kinds.size(); ++kind) {
+        together.arrive_and_wait();
+        const double start = clock.nanoseconds();
+        Status status = kinds[kind](thread);
+        samples[thread][kind].push_back((clock.nanoseconds() - start) / 1e3 / callsPerRound);
+        if (status.isOk() && settle)
+          status = settle(thread);
+        if (!status.isOk())
+          failures[thread] = std::move(status);
+      }
   });
-  std::vector<double> all;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    NSA_RETURN_IF_ERROR(failures[i]);
-    all.insert(all.end(), samples[i].begin() + 1, samples[i].end()); // the first round warms up
+  std::vector<std::vector<double>> all(kinds.size());
+  for (size_t thread = 0; thread < count; ++thread) {
+    NSA_RETURN_IF_ERROR(failures[thread]);
+    for (size_t kind = 0; kind < kinds.size(); ++kind) // the first round warms up
+      all[kind].insert(all[kind].end(), samples[thread][kind].begin() + 1, samples[thread][kind].end());
   }
   return all;
 }
@@ -208,12 +217,11 @@ Status LaunchBench::measureMemory() {
   }
   NSA_RETURN_IF_ERROR(add("plan from a warm database, a loaded kernel", 1, clock.name(), known));
 
-  auto plans = [&](int thread, bool oneSpec) -> Status {
+  auto plans = [&](size_t thread, bool oneSpec) -> Status {
     const size_t count = specs.size();
     for (size_t i = 0; i < count; ++i) {
       // Threads begin at different places of the same walk.
-      const size_t at =
-          oneSpec ? 0 : (i + static_cast<size_t>(thread) * count / static_cast<size_t>(flags.threads)) % count;
+      const size_t at = oneSpec ? 0 : (i + thread * count / static_cast<size_t>(flags.threads)) % count;
       nsa_plan *plan = nullptr;
       nsa_error error;
       if (nsa_plan_create_with(engine.get(), &specs[at], &maxima[at], nullptr, nullptr, &plan, &error) != NSA_OK)
@@ -224,18 +232,16 @@ Status LaunchBench::measureMemory() {
   };
   for (const bool oneSpec : {false, true})
     for (const int threads : {1, flags.threads}) {
-      Result<std::vector<double>> samples = sample(threads, flags.rounds, static_cast<int>(specs.size()),
-                                                   [&](int thread) { return plans(thread, oneSpec); });
-      if (!samples)
-        return samples.status();
+      NSA_ASSIGN_OR_RETURN(
+          const std::vector<std::vector<double>> samples,
+          sample(threads, static_cast<int>(specs.size()), {[&](size_t thread) { return plans(thread, oneSpec); }}));
       NSA_RETURN_IF_ERROR(add(oneSpec ? "plan from memory and destroy, one spec"
                                       : "plan from memory and destroy, " + std::to_string(specs.size()) + " specs",
-                              threads, CallClock(threads).name(), *samples));
+                              threads, CallClock(threads).name(), samples[0]));
     }
   return Status::ok();
 }
 
-// Both ways alternate within one round, so that the difference is of one moment of the machine.
 Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, const LaunchRequest &request, nsa_plan *plan,
                                   const std::string &what) {
   constexpr int kCalls = 200; // fewer than a stream's queue holds, so that no call waits for the device
@@ -244,44 +250,20 @@ Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, const Lau
     NSA_ASSIGN_OR_RETURN(std::unique_ptr<LaunchCaller> caller, LaunchCaller::make(flags.device, bare, request, plan));
     callers.push_back(std::move(caller));
   }
-  const CallClock clock(threads);
-  const auto rounds = static_cast<size_t>(flags.rounds);
-  std::vector<std::vector<double>> bareTimes(callers.size()), runTimes(callers.size());
-  std::vector<Status> failures(callers.size());
-  std::barrier together(threads);
-  onThreads(threads, [&](int thread) {
-    const auto index = static_cast<size_t>(thread);
-    std::optional<cuda::ContextScope> scope;
-    if (bare.context())
-      scope.emplace(*bare.context());
-    auto timed = [&](std::vector<double> &times, const std::function<Status()> &calls) {
-      together.arrive_and_wait();
-      const double start = clock.nanoseconds();
-      Status status = calls();
-      times.push_back((clock.nanoseconds() - start) / 1e3 / kCalls);
-      if (status.isOk())
-        status = callers[index]->synchronize();
-      if (!status.isOk())
-        failures[index] = std::move(status);
-    };
-    for (size_t round = 0; round < rounds; ++round) {
-      timed(bareTimes[index], [&] { return callers[index]->bareLaunches(bare, kCalls); });
-      timed(runTimes[index], [&] { return callers[index]->runs(plan, kCalls); });
-    }
-  });
-  std::vector<double> bareAll, runAll, over;
-  for (size_t i = 0; i < callers.size(); ++i) {
-    NSA_RETURN_IF_ERROR(failures[i]);
-    for (size_t round = 1; round < rounds; ++round) {
-      bareAll.push_back(bareTimes[i][round]);
-      runAll.push_back(runTimes[i][round]);
-      over.push_back(runTimes[i][round] - bareTimes[i][round]);
-    }
-  }
+  NSA_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> times,
+                       sample(
+                           threads, kCalls,
+                           {[&](size_t thread) { return callers[thread]->bareLaunches(bare, kCalls); },
+                            [&](size_t thread) { return callers[thread]->runs(plan, kCalls); }},
+                           [&](size_t thread) { return callers[thread]->synchronize(); }, bare.context()));
+  const std::vector<double> &bareTimes = times[0], &runTimes = times[1];
+  std::vector<double> over;
+  std::ranges::transform(runTimes, bareTimes, std::back_inserter(over), std::minus<>());
+  const char *clock = CallClock(threads).name();
   const char *bareName = bare.context() ? "bare cuLaunchKernelEx" : "bare call of the worker pool";
-  NSA_RETURN_IF_ERROR(add(bareName + what, threads, clock.name(), bareAll));
-  NSA_RETURN_IF_ERROR(add("nsa_run" + what, threads, clock.name(), runAll));
-  return add("nsa_run over the bare launch" + what, threads, clock.name(), over);
+  NSA_RETURN_IF_ERROR(add(bareName + what, threads, clock, bareTimes));
+  NSA_RETURN_IF_ERROR(add("nsa_run" + what, threads, clock, runTimes));
+  return add("nsa_run over the bare launch" + what, threads, clock, over);
 }
 
 Status LaunchBench::measureRunsOf(nsa_engine *engine, const LaunchRequest &request, const StoredKernel &kernel,

@@ -1,41 +1,43 @@
 // Measures the processor's peak rates as contenders of a benchmark (bench/measure/contender.h). The measurements of the
 // peak rates run in turns with the kernels, so that peak rates and kernels are measured at the same clock rates and
-// under the same load of other processes. Thread-safety: one thread.
+// under the same load of other processes.
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/measure/contender.h"
+#include "bench/measure/fma_peak.h"
 #include "bench/measure/stream_bandwidth.h"
+
+#include <functional>
 
 namespace nsa::bench {
 
-// Measures the processor's peak rate of fused multiply-adds as a contender of a benchmark (bench/measure/contender.h).
-// One sample is the time that `threads` threads need for a billion floating point operations each.
-class PeakContender final : public Contender {
+// One sample is the time of a billion operations, or of a gigabyte.
+class RoofContender final : public Contender {
 public:
-  explicit PeakContender(int threads) : threads(threads), contenderName("fma peak " + std::to_string(threads)) {}
+  // The peak rate of fused multiply-adds of `threads` threads together.
+  static RoofContender fmaPeak(int threads) {
+    return {"fma peak", [threads] { return measureFmaPeak(threads, 1).gflops; }};
+  }
+  // The memory bandwidth of one core.
+  static RoofContender stream() {
+    return {"stream", [stream = std::make_shared<StreamBandwidth>()] { return stream->gigabytesPerSecond(); }};
+  }
+
   const std::string &name() const override { return contenderName; }
-  Result<double> sample() override;
+  Result<double> sample() override {
+    const double measured = rate();
+    return measured > 0 ? Result<double>(1e3 / measured)
+                        : Status::error(ErrorCode::kUnsupported, "this processor has neither AVX-512 nor FMA");
+  }
   nlohmann::ordered_json facts() const override { return nlohmann::ordered_json::object(); }
-  // Returns how many billion operations per second all threads do together, computed from the measured time of one run.
-  double gflops(double milliseconds) const { return threads * 1e3 / milliseconds; }
 
 private:
-  int threads;
+  RoofContender(std::string name, std::function<double()> rate)
+      : contenderName(std::move(name)), rate(std::move(rate)) {}
+
   std::string contenderName;
-};
-
-// Measures the memory bandwidth as a contender of a benchmark (bench/measure/contender.h). One sample is the time that
-// one core needs to move a gigabyte.
-class StreamContender final : public Contender {
-public:
-  const std::string &name() const override { return contenderName; }
-  Result<double> sample() override { return 1e3 / stream.gigabytesPerSecond(); }
-  nlohmann::ordered_json facts() const override { return nlohmann::ordered_json::object(); }
-  double gigabytesPerSecond(double milliseconds) const { return 1e3 / milliseconds; }
-
-private:
-  std::string contenderName = "stream";
-  StreamBandwidth stream;
+  std::function<double()> rate; // billions a second
 };
 
 } // namespace nsa::bench

@@ -4,12 +4,10 @@
 #include "bench/measure/bench_case.h"
 #include "bench/measure/bench_program.h"
 #include "bench/measure/bench_report.h"
-#include "bench/measure/machine_facts.h"
-#include "bench/measure/median.h"
 #include "bench/measure/plain_loop.h"
 #include "bench/measure/plan_contender.h"
-#include "bench/measure/processor_time.h"
 #include "bench/measure/speed_record.h"
+#include "bench/measure/timing.h"
 #include "runtime/base/cpu_features.h"
 
 #include <algorithm>
@@ -91,15 +89,10 @@ struct Turns {
 
 Status measureCase(const Flags &flags, const std::string &features, const BenchCase &benchCase,
                    tools::Accelerator &accelerator, nsa_engine *engine, BenchReport &report) {
-  const tools::OperatorInputs inputs =
-      tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
-  NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job,
-                       tools::DeviceOperator::upload(accelerator, inputs, tools::requiredOutputs(benchCase.spec.op)));
-  tools::Buffer noFlush;
-  const Arena arena{accelerator, inputs, job, noFlush};
-  NSA_ASSIGN_OR_RETURN(std::unique_ptr<PlanContender> kernel, PlanContender::make("kernel", engine, arena));
+  NSA_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> arena, Arena::make(accelerator, nullptr, drawInputs(benchCase)));
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<PlanContender> kernel, PlanContender::make("kernel", engine, *arena));
   NSA_ASSIGN_OR_RETURN(int lanes, cpuVectorLanes(features));
-  PlainLoop plain(inputs, lanes);
+  PlainLoop plain(arena->inputs, lanes);
   Turns turns{Side([&] { return plain.run(), Status::ok(); }), Side([&] { return kernel->enqueue(); }), {}, {}, {}};
   for (int i = 0; i < flags.samples; ++i)
     NSA_RETURN_IF_ERROR(turns.take());
@@ -131,16 +124,11 @@ Status run(const Flags &flags) {
     settings.cpuFeatures = features;
     NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
     if (!report) {
-      NSA_ASSIGN_OR_RETURN(nlohmann::json machine, machineFacts(engine.get()));
-      NSA_ASSIGN_OR_RETURN(report, BenchReport::create(flags.results, "speed",
-                                                       {{"machine", machine}, {"samples", flags.samples}},
-                                                       {{"operator", "op"},
-                                                        {"tokens", "tokens"},
-                                                        {"vectors of", "features"},
-                                                        {"plain loop, CPU ms", "plain_cpu_ms"},
-                                                        {"kernel, CPU ms", "cpu_ms"},
-                                                        {"times as fast", "times_plain"},
-                                                        {"config", "config"}}));
+      NSA_ASSIGN_OR_RETURN(
+          report,
+          BenchReport::create(engine.get(), flags.results, "speed", {{"samples", flags.samples}},
+                              {"operator = op", "tokens", "vectors of = features", "plain loop, CPU ms = plain_cpu_ms",
+                               "kernel, CPU ms = cpu_ms", "times as fast = times_plain", "config"}));
     }
     for (const BenchCase &benchCase : watchedCases(flags))
       NSA_RETURN_IF_ERROR(measureCase(flags, features, benchCase, *accelerator, engine.get(), *report));

@@ -3,9 +3,9 @@
 // process is this program in another role.
 #include "bench/measure/bench_program.h"
 #include "bench/measure/bench_report.h"
-#include "bench/measure/machine_facts.h"
-#include "bench/measure/median.h"
+#include "bench/measure/timing.h"
 #include "cache/pack_writer.h"
+#include "runtime/base/device_name.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver.h"
 #include "tools/support/operator_job.h"
@@ -13,9 +13,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
-#include <ctime>
 #include <map>
 #include <spawn.h>
 #include <sstream>
@@ -27,7 +25,6 @@ extern char **environ;
 namespace nsa::bench {
 namespace {
 
-constexpr std::string_view kCudaPrefix = "cuda:";
 constexpr const char *kNoCompiler = "absent.so"; // which no loader finds: nothing may ask for it
 
 struct Flags : CommonFlags {
@@ -35,13 +32,6 @@ struct Flags : CommonFlags {
   std::vector<std::string> more;           // packs to open beside the one that serves
   int runs = 10;
 };
-
-// The same clock in every process.
-double milliseconds() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
 
 // The heads of the paper on a GPU; few tokens and all of them zero, so that no time goes into the arithmetic or the
 // drawing.
@@ -65,43 +55,42 @@ struct Milestones {
 };
 
 Status openContextOnly(const std::string &device, Milestones &times) {
+  NSA_ASSIGN_OR_RETURN(const std::optional<int> ordinal, gpuOrdinal(device));
   NSA_ASSIGN_OR_RETURN(const cuda::Driver *driver, cuda::Driver::get());
-  int ordinal = 0;
-  std::from_chars(device.data() + kCudaPrefix.size(), device.data() + device.size(), ordinal);
   cuda::DeviceId id = 0;
-  NSA_CUDA_CALL(*driver, deviceGet, (&id, ordinal));
+  NSA_CUDA_CALL(*driver, deviceGet, (&id, ordinal.value_or(0)));
   cuda::PrimaryContext context(*driver, id);
   NSA_RETURN_IF_ERROR(context.retain());
-  times.engine = times.plan = times.result = milliseconds();
+  times.engine = times.plan = times.result = wallMs();
   return Status::ok();
 }
 
 Status computeFirstResult(const Flags &flags, Milestones &times) {
-  const tools::OperatorInputs inputs = firstInputs(flags.device.starts_with(kCudaPrefix));
+  const tools::OperatorInputs inputs = firstInputs(flags.device != "cpu");
   const bool fromPacks = flags.role == "packs";
   tools::EngineSettings settings = flags.engineSettings(fromPacks ? NSA_MISS_FAIL : NSA_MISS_DEFAULT, flags.cache);
   settings.cachePacks = flags.packs;
   if (fromPacks)
     settings.compilerPath = kNoCompiler;
   NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
-  times.engine = milliseconds();
+  times.engine = wallMs();
   NSA_ASSIGN_OR_RETURN(tools::PlanHandle plan, tools::createPlan(engine.get(), inputs.spec, inputs.maxima));
-  times.plan = milliseconds();
+  times.plan = wallMs();
   NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Accelerator> accelerator, tools::Accelerator::open(flags.device));
   NSA_ASSIGN_OR_RETURN(tools::RunResult result,
                        tools::runOnce(*accelerator, plan.get(), inputs, tools::requiredOutputs(inputs.spec.op)));
-  times.result = milliseconds();
+  times.result = wallMs();
   times.source = tools::describePlan(plan.get()).value("source", "");
   // Zero values give a zero result; the output was poisoned.
-  for (const std::byte byte : result.outputs.at(TensorName::kOut).bytes)
-    if (byte != std::byte(0))
-      return Status::error(ErrorCode::kInternal, "the first result is wrong, so its time says nothing");
-  return Status::ok();
+  const bool right = std::ranges::all_of(result.outputs.at(TensorName::kOut).bytes,
+                                         [](const std::byte byte) { return byte == std::byte(0); });
+  return right ? Status::ok()
+               : Status::error(ErrorCode::kInternal, "the first result is wrong, so its time says nothing");
 }
 
 Status playRole(const Flags &flags) {
   Milestones times;
-  times.begun = times.engine = times.plan = times.result = milliseconds();
+  times.begun = times.engine = times.plan = times.result = wallMs();
   if (flags.role == "context")
     NSA_RETURN_IF_ERROR(openContextOnly(flags.device, times));
   if (flags.role == "result" || flags.role == "packs")
@@ -130,7 +119,7 @@ Result<Milestones> startProcess(const Flags &flags, const std::string &role, con
   posix_spawn_file_actions_addclose(&actions, ends[0]);
   posix_spawn_file_actions_addclose(&actions, ends[1]);
   pid_t child = 0;
-  const double start = milliseconds();
+  const double start = wallMs();
   const int failed = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
@@ -176,7 +165,7 @@ Result<std::string> packsOf(const Flags &flags, const std::string &cache, const 
 }
 
 Status run(const Flags &flags) {
-  const bool cuda = flags.device.starts_with(kCudaPrefix);
+  const bool cuda = flags.device != "cpu";
   NSA_ASSIGN_OR_RETURN(tools::ScratchFolder folder, tools::ScratchFolder::make());
   std::vector<Measure> measures = {{.name = "bare process", .role = "nothing"}};
   if (cuda)
@@ -208,14 +197,11 @@ Status run(const Flags &flags) {
     }
 
   NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT)));
-  NSA_ASSIGN_OR_RETURN(nlohmann::json machine, machineFacts(engine.get()));
-  NSA_ASSIGN_OR_RETURN(BenchReport report, BenchReport::create(flags.results, "startup", {{"machine", machine}},
-                                                               {{"process", "measure"},
-                                                                {"median ms", "median_ms"},
-                                                                {"over the bare one", "over_bare_ms"},
-                                                                {"engine ms", "engine_ms"},
-                                                                {"plan ms", "plan_ms"},
-                                                                {"run ms", "run_ms"}}));
+  NSA_ASSIGN_OR_RETURN(
+      BenchReport report,
+      BenchReport::create(engine.get(), flags.results, "startup", nlohmann::ordered_json::object(),
+                          {"process = measure", "median ms = median_ms", "over the bare one = over_bare_ms",
+                           "engine ms = engine_ms", "plan ms = plan_ms", "run ms = run_ms"}));
   const double bare = measures[cuda ? 1 : 0].medianOf(&Milestones::result);
   for (const Measure &measure : measures) {
     const double begun = measure.medianOf(&Milestones::begun), opened = measure.medianOf(&Milestones::engine),

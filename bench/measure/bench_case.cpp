@@ -58,6 +58,10 @@ BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens) {
   return {std::move(name), spec, {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens}};
 }
 
+tools::OperatorInputs drawInputs(const BenchCase &benchCase) {
+  return tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
+}
+
 std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima) {
   constexpr int64_t kKeys = 131072, kFewest = 4, kMost = 64;
   const int64_t keys = std::max<int64_t>(spec.keysMet(maxima.seqlenK), 1);

@@ -2,7 +2,7 @@
 // Thread-safety: bench_case.h has only pure functions.
 #pragma once
 
-#include "runtime/base/problem.h"
+#include "tools/support/operator_job.h"
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -27,6 +27,9 @@ Spec usualForward(int32_t qkDim);
 
 // One sequence of `tokens` tokens, all of them queries.
 BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens);
+
+// Draws the inputs of a case, with sequences of the greatest lengths.
+tools::OperatorInputs drawInputs(const BenchCase &benchCase);
 
 // Returns the indices of the queries whose results are compared with exact results. The results of the first and the
 // last query are always compared. The number of chosen queries is 131072 divided by the number of keys of a query, but

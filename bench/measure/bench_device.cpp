@@ -1,7 +1,5 @@
 #include "bench/measure/bench_device.h"
 
-#include "bench/measure/machine_facts.h"
-
 namespace nsa::bench {
 
 Result<BenchDevice> BenchDevice::open(tools::EngineSettings settings) {
@@ -17,9 +15,7 @@ Result<BenchDevice> BenchDevice::open(tools::EngineSettings settings) {
   return opened;
 }
 
-Result<nlohmann::json> BenchDevice::facts() const { return machineFacts(engine(false)); }
-
-Result<std::vector<std::unique_ptr<PlanContender>>> BenchDevice::contenders(const Arena &arena, bool tuned) const {
+Result<std::vector<std::unique_ptr<PlanContender>>> BenchDevice::contenders(Arena &arena, bool tuned) const {
   std::vector<std::unique_ptr<PlanContender>> made;
   for (const bool tunes : {false, true}) {
     if (tunes && !tuned)

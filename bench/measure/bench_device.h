@@ -4,6 +4,7 @@
 // Thread-safety: only one thread at a time may use a BenchDevice.
 #pragma once
 
+#include "bench/measure/bench_case.h"
 #include "bench/measure/plan_contender.h"
 
 #include <memory>
@@ -22,13 +23,17 @@ public:
   // The device of the engines: "cpu" or "cuda:N".
   const std::string &name() const { return deviceText; }
   nsa_engine *engine(bool tuned) const { return engines[tuned].get(); }
-  tools::Buffer &flush() { return flushed; } // empty on the CPU
-  // Facts about the machine, for a report.
-  Result<nlohmann::json> facts() const;
+  // The buffer that is larger than the L2; nullptr on the CPU.
+  const tools::Buffer *flush() const { return flushed.size() ? &flushed : nullptr; }
 
+  // Uploads inputs for the contenders (Arena::make).
+  Result<std::unique_ptr<Arena>> arena(tools::OperatorInputs inputs, int warmUps = 3,
+                                       std::set<TensorName> wanted = {}) const {
+    return Arena::make(*device, flush(), std::move(inputs), warmUps, std::move(wanted));
+  }
   // Makes the contender "nsa default", and also the contender "nsa tuned" if it is wanted. The plan of each contender
   // that `contenders` returns has run once, and its result was correct.
-  Result<std::vector<std::unique_ptr<PlanContender>>> contenders(const Arena &arena, bool tuned) const;
+  Result<std::vector<std::unique_ptr<PlanContender>>> contenders(Arena &arena, bool tuned) const;
 
 private:
   std::string deviceText;

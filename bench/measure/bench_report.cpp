@@ -1,5 +1,7 @@
 #include "bench/measure/bench_report.h"
 
+#include "bench/measure/machine_facts.h"
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -8,6 +10,8 @@
 
 namespace nsa::bench {
 namespace {
+
+constexpr std::string_view kFieldSign = " = "; // between a column's title and its field
 
 // Enough digits to compare, few enough to read in a diff.
 double rounded(double value) {
@@ -67,7 +71,7 @@ Status replaceFile(const std::filesystem::path &path, const std::string &text) {
 } // namespace
 
 Result<BenchReport> BenchReport::create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
-                                        const std::vector<Column> &table, Csv csv) {
+                                        const Table &table, Csv csv) {
   std::error_code error;
   if (!folder.empty())
     std::filesystem::create_directories(folder, error);
@@ -78,11 +82,22 @@ Result<BenchReport> BenchReport::create(std::string folder, std::string name, co
   report.name = std::move(name);
   report.csv = std::move(csv);
   report.json = facts;
-  for (const Column &column : table)
-    report.json["table"].push_back({{"title", column.title}, {"field", column.field}});
+  for (const std::string &column : table) {
+    const size_t sign = column.find(kFieldSign);
+    const std::string field = sign == std::string::npos ? column : column.substr(sign + kFieldSign.size());
+    report.json["table"].push_back({{"title", column.substr(0, sign)}, {"field", field}});
+  }
   report.json["results"] = nlohmann::ordered_json::array();
   NSA_RETURN_IF_ERROR(report.write());
   return report;
+}
+
+Result<BenchReport> BenchReport::create(nsa_engine *engine, std::string folder, std::string name,
+                                        const nlohmann::ordered_json &facts, const Table &table, Csv csv) {
+  nlohmann::ordered_json all;
+  NSA_ASSIGN_OR_RETURN(all["machine"], machineFacts(engine));
+  all.update(facts);
+  return create(std::move(folder), std::move(name), all, table, std::move(csv));
 }
 
 Status BenchReport::add(nlohmann::ordered_json row) {

@@ -5,7 +5,7 @@
 // Thread-safety: only one thread at a time may use a BenchReport.
 #pragma once
 
-#include "runtime/base/status.h"
+#include "tools/support/engine.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,10 +15,9 @@ namespace nsa::bench {
 
 class BenchReport {
 public:
-  // A column of the bench's table in docs/results.md: the column's title, and the field of a row that the column shows.
-  struct Column {
-    std::string title, field;
-  };
+  // The columns of the bench's table in docs/results.md. "title = field" shows the field of a row under the title, and
+  // "field" shows the field under its own name.
+  using Table = std::vector<std::string>;
   // What the CSV of a report contains: either one file with all rows and all fields, or only the fields in `columns`,
   // in a separate file for each value of `fileField`.
   struct Csv {
@@ -26,9 +25,12 @@ public:
     std::string fileField;
   };
   // Creates the folder of the results; if `folder` is empty, no file is written. `facts` has named values that describe
-  // the whole run, for example "machine", which describes the machine (machineFacts).
+  // the whole run.
   static Result<BenchReport> create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
-                                    const std::vector<Column> &table = {}, Csv csv = {});
+                                    const Table &table = {}, Csv csv = {});
+  // A report whose first fact, "machine", describes the machine that the engine runs on (machineFacts).
+  static Result<BenchReport> create(nsa_engine *engine, std::string folder, std::string name,
+                                    const nlohmann::ordered_json &facts, const Table &table = {}, Csv csv = {});
 
   // Adds a row. Numbers are rounded to four digits. Rows may have different fields. In a report, null means that a
   // field has no value.
@@ -37,6 +39,8 @@ public:
   Status setFact(const std::string &name, nlohmann::ordered_json value);
   // Returns the content of the report's JSON file.
   const nlohmann::ordered_json &content() const { return json; }
+  // Returns a text of the machine's device, for example its "name"; "" if it has none.
+  std::string deviceText(const char *field) const { return json.at("machine").at("device").value(field, ""); }
 
 private:
   BenchReport() = default;

@@ -1,6 +1,6 @@
 #include "bench/measure/build_pairs.h"
 
-#include "bench/measure/median.h"
+#include "bench/measure/timing.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,14 +1,16 @@
 #include "bench/measure/contender.h"
 
-#include "bench/measure/median.h"
-#include "bench/measure/processor_time.h"
+#include "bench/measure/timing.h"
 
-#include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <random>
 
 namespace nsa::bench {
+
+nlohmann::ordered_json Times::fields() const {
+  return {{"median_ms", medianMs}, {"fastest_ms", fastestMs}, {"slowest_ms", slowestMs}};
+}
+
 std::vector<Result<Times>> measureInTurns(const std::vector<Contender *> &contenders, int samples) {
   std::vector<std::vector<double>> wall(contenders.size()), cpu(contenders.size());
   std::vector<Status> failures(contenders.size());
@@ -20,16 +22,14 @@ std::vector<Result<Times>> measureInTurns(const std::vector<Contender *> &conten
     for (const size_t i : order) {
       if (!failures[i].isOk())
         continue;
-      const auto start = std::chrono::steady_clock::now();
-      const double cpuBefore = processorSeconds();
+      const double wallBefore = wallMs(), cpuBefore = processorSeconds();
       Result<double> sample = contenders[i]->sample();
       if (!sample) {
         failures[i] = sample.status();
         continue;
       }
       // A sample may be the mean of several runs: what part of the elapsed time was the process's own holds for each.
-      const double busy = (processorSeconds() - cpuBefore) /
-                          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double busy = (processorSeconds() - cpuBefore) * 1e3 / (wallMs() - wallBefore);
       wall[i].push_back(*sample);
       cpu[i].push_back(*sample * busy);
     }
@@ -45,6 +45,15 @@ std::vector<Result<Times>> measureInTurns(const std::vector<Contender *> &conten
         Times{.fastestMs = *fastest, .medianMs = median(wall[i]), .slowestMs = *slowest, .cpuMs = median(cpu[i])});
   }
   return results;
+}
+
+Result<std::vector<Times>> measureAll(const std::vector<Contender *> &contenders, int samples) {
+  std::vector<Times> all;
+  for (Result<Times> &one : measureInTurns(contenders, samples)) {
+    NSA_ASSIGN_OR_RETURN(const Times times, std::move(one));
+    all.push_back(times);
+  }
+  return all;
 }
 
 } // namespace nsa::bench

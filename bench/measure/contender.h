@@ -7,6 +7,8 @@
 
 #include "runtime/base/status.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -29,11 +31,23 @@ struct Times {
   double fastestMs = 0, medianMs = 0, slowestMs = 0;
   // Median CPU time of this process, over all threads. The CPU time of other processes is not counted.
   double cpuMs = 0;
+
+  // The fields of a result row: median_ms, fastest_ms, slowest_ms.
+  nlohmann::ordered_json fields() const;
 };
+
+// Pointers to the contenders of several lists, in the order of the lists.
+template <typename... Lists> std::vector<Contender *> allOf(const Lists &...lists) {
+  std::vector<Contender *> all;
+  (std::ranges::transform(lists, std::back_inserter(all), [](const auto &contender) { return contender.get(); }), ...);
+  return all;
+}
 
 // Measures `samples` rounds. In each round every contender runs once, in a random order that is the same in each
 // process. When a contender fails, it takes part in no further round and its result is the error, so the times of the
 // other contenders are kept.
 std::vector<Result<Times>> measureInTurns(const std::vector<Contender *> &contenders, int samples);
+// Does what measureInTurns does, and fails with the error of the first contender that failed.
+Result<std::vector<Times>> measureAll(const std::vector<Contender *> &contenders, int samples);
 
 } // namespace nsa::bench

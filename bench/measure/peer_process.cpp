@@ -135,10 +135,10 @@ Result<nlohmann::ordered_json> PeerProcess::ask(const nlohmann::json &question) 
   return readAnswer();
 }
 
-Result<PeerProcess::Peers> PeerProcess::prepare(const BenchCase &benchCase, size_t flushBytes) {
+Result<PeerProcess::Peers> PeerProcess::prepare(const BenchCase &benchCase, const tools::Buffer *flush) {
   nlohmann::json question = caseFields(benchCase);
   question["command"] = "prepare";
-  question["flush_bytes"] = flushBytes;
+  question["flush_bytes"] = flush ? flush->size() : 0;
   question["checked_queries"] = checkedQueries(benchCase.spec, benchCase.maxima);
   NSA_ASSIGN_OR_RETURN(nlohmann::ordered_json answer, ask(question));
   if (!answer.contains("implementations") || !answer["implementations"].is_array())

@@ -38,8 +38,8 @@ public:
     std::vector<Absent> absent; // implementations that do not serve the shape
   };
   // Replaces the tensors in the peer process by tensors of the given shape, and runs and checks every implementation on
-  // them.
-  Result<Peers> prepare(const BenchCase &benchCase, size_t flushBytes);
+  // them. The peer process flushes its L2 by a buffer as large as `flush`; nullptr: on the CPU.
+  Result<Peers> prepare(const BenchCase &benchCase, const tools::Buffer *flush);
 
 private:
   friend class PeerContender;

@@ -1,11 +1,10 @@
 #include "bench/measure/plan_contender.h"
 
 #include "bench/measure/bench_case.h"
-#include "bench/measure/median.h"
+#include "bench/measure/timing.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <map>
 
@@ -38,7 +37,19 @@ Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator) {
   return accelerator.isCuda() ? accelerator.allocate(kFlushBytes) : Result<tools::Buffer>(tools::Buffer());
 }
 
-Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa_engine *engine, const Arena &arena) {
+Status flushCaches(tools::Accelerator &accelerator, const tools::Buffer *flush, int value) {
+  return flush ? accelerator.fill(flush->data(), static_cast<unsigned char>(value), flush->size()) : Status::ok();
+}
+
+Result<std::unique_ptr<Arena>> Arena::make(tools::Accelerator &accelerator, const tools::Buffer *flush,
+                                           tools::OperatorInputs inputs, int warmUps, std::set<TensorName> wanted) {
+  if (definitionOf(inputs.spec.op).isForward())
+    wanted.insert({TensorName::kBlockList, TensorName::kKComp, TensorName::kVComp});
+  NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job, tools::DeviceOperator::upload(accelerator, inputs, wanted));
+  return std::make_unique<Arena>(accelerator, flush, warmUps, std::move(inputs), std::move(job));
+}
+
+Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa_engine *engine, Arena &arena) {
   std::unique_ptr<PlanContender> contender(new PlanContender(std::move(name), arena));
   const tools::OperatorInputs &inputs = arena.inputs;
   NSA_ASSIGN_OR_RETURN(contender->plan,
@@ -47,8 +58,7 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
   NSA_RETURN_IF_ERROR(arena.job.allocateWorkspace(contender->plan.get()));
   NSA_RETURN_IF_ERROR(arena.job.poisonOutputs());
   for (int i = 0; i < std::max(arena.warmUps, 1); ++i)
-    if (Result<double> once = contender->sample(); !once)
-      return once.status();
+    NSA_RETURN_IF_ERROR(contender->sample().status());
   NSA_RETURN_IF_ERROR(tools::toStatus(nsa_plan_status(contender->plan.get(), arena.accelerator.stream(), nullptr)));
   NSA_ASSIGN_OR_RETURN(tools::NamedTensors outputs, arena.job.download());
   const tools::OperatorCheck check = tools::checkOperator(inputs, outputs, checkedQueries(inputs.spec, inputs.maxima));
@@ -61,35 +71,27 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
   return contender;
 }
 
-Status PlanContender::flushCaches() {
-  if (arena.flush.size() == 0)
-    return Status::ok();
-  return arena.accelerator.fill(arena.flush.data(), 0, arena.flush.size());
-}
-
 Result<double> PlanContender::sample() {
-  NSA_RETURN_IF_ERROR(flushCaches());
-  if (arena.flush.size() > 0)
+  NSA_RETURN_IF_ERROR(flushCaches(arena.accelerator, arena.flush));
+  if (arena.flush)
     return arena.accelerator.time([&] { return arena.job.enqueue(plan.get()); });
   int runs = 0;
-  Result<double> milliseconds = arena.accelerator.time([&]() -> Status {
-    const auto start = std::chrono::steady_clock::now();
+  NSA_ASSIGN_OR_RETURN(const double milliseconds, arena.accelerator.time([&]() -> Status {
+    const double start = wallMs();
     do {
       NSA_RETURN_IF_ERROR(arena.job.enqueue(plan.get()));
       ++runs;
-    } while (std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() < kSampleMs);
+    } while (wallMs() - start < kSampleMs);
     return Status::ok();
-  });
-  if (!milliseconds)
-    return milliseconds;
-  return *milliseconds / runs;
+  }));
+  return milliseconds / runs;
 }
 
 Result<nlohmann::ordered_json> PlanContender::parts(int samples) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<double>> times;
   for (int i = 0; i < samples; ++i) {
-    NSA_RETURN_IF_ERROR(flushCaches());
+    NSA_RETURN_IF_ERROR(flushCaches(arena.accelerator, arena.flush));
     NSA_ASSIGN_OR_RETURN(std::vector<nsa_part_time> run, arena.job.runTimed(plan.get()));
     for (const nsa_part_time &part : run) {
       if (i == 0)

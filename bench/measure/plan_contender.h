@@ -1,6 +1,6 @@
 // A plan of this library as one of the implementations that a bench compares (a Contender). Some rows of a plan's
 // result are compared with the fp64 reference before the plan may be measured.
-// Ownership: a PlanContender borrows accelerator, tensors and flush buffer, and owns its plan.
+// Ownership: an Arena borrows accelerator and flush buffer. A PlanContender borrows its arena, and owns its plan.
 // Thread-safety: only one thread at a time may use a PlanContender.
 #pragma once
 
@@ -9,23 +9,31 @@
 
 namespace nsa::bench {
 
+// The buffer that is written before each sample, so that each run begins with a cold L2 on a GPU. Empty on the CPU.
+Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator);
+// Writes into the buffer; nullptr, on the CPU: does nothing.
+Status flushCaches(tools::Accelerator &accelerator, const tools::Buffer *flush, int value = 0);
+
 // The device, inputs and buffers that all plans of one shape share.
 struct Arena {
   tools::Accelerator &accelerator;
-  const tools::OperatorInputs &inputs;
-  tools::DeviceOperator &job;
-  tools::Buffer &flush; // larger than the L2; empty on the CPU
-  int warmUps = 3;      // runs that warm caches and clocks and do lazy loading
-};
+  const tools::Buffer *flush; // larger than the L2; nullptr on the CPU
+  int warmUps;                // runs that warm caches and clocks and do lazy loading
+  tools::OperatorInputs inputs;
+  tools::DeviceOperator job;
 
-// The buffer that is written before each sample, so that each run begins with a cold L2 on a GPU. Empty on the CPU.
-Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator);
+  // Uploads the inputs. Of the optional outputs, the ones are computed that `wanted` names and that the check of a
+  // result needs.
+  static Result<std::unique_ptr<Arena>> make(tools::Accelerator &accelerator, const tools::Buffer *flush,
+                                             tools::OperatorInputs inputs, int warmUps = 3,
+                                             std::set<TensorName> wanted = {});
+};
 
 class PlanContender final : public Contender {
 public:
   // Makes the plan (compiles or tunes its kernels), runs the plan and checks the result. A wrong result is an error,
   // because the speed of a wrong kernel means nothing.
-  static Result<std::unique_ptr<PlanContender>> make(std::string name, nsa_engine *engine, const Arena &arena);
+  static Result<std::unique_ptr<PlanContender>> make(std::string name, nsa_engine *engine, Arena &arena);
 
   const std::string &name() const override { return contenderName; }
   Result<double> sample() override;
@@ -41,12 +49,11 @@ public:
   double tuneSeconds() const { return description["milliseconds"].value("tune", 0.0) / 1000; }
 
 private:
-  Status flushCaches();
   std::string fieldOf(std::string_view op, const char *field) const;
-  PlanContender(std::string name, const Arena &arena) : contenderName(std::move(name)), arena(arena) {}
+  PlanContender(std::string name, Arena &arena) : contenderName(std::move(name)), arena(arena) {}
 
   std::string contenderName;
-  Arena arena;
+  Arena &arena;
   tools::PlanHandle plan;
   nlohmann::json description;
   double relativeError = 0;

@@ -1,8 +1,7 @@
 // Compiling: what NVRTC takes for kernels of these kinds, one after the other with nothing beside it.
+#include "bench/measure/timing.h"
 #include "bench/micro/product_rate.h"
 #include "bench/micro/tma_ring.h"
-
-#include <chrono>
 
 namespace nsa::bench {
 namespace {
@@ -35,13 +34,10 @@ Status measureCompileCosts(MicroDevice &device, MicroReport &report) {
     NSA_ASSIGN_OR_RETURN(std::string text, microText(job.source, microKernelFolder()));
     std::vector<double> milliseconds;
     for (int i = 0; i < samples; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      Result<NvrtcOutput> output =
-          device.compiler().compile(text, job.source.name(), device.info().target, Nvrtc::Output::kCubin);
-      const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-      if (!output)
-        return output.status();
-      milliseconds.push_back(elapsed.count());
+      const double start = wallMs();
+      NSA_RETURN_IF_ERROR(
+          device.compiler().compile(text, job.source.name(), device.info().target, Nvrtc::Output::kCubin).status());
+      milliseconds.push_back(wallMs() - start);
     }
     NSA_RETURN_IF_ERROR(report.add("compile", job.text, "ms", std::move(milliseconds)));
   }

@@ -1,5 +1,5 @@
 // Launches: the time from kernel to kernel of a stream or a graph, with and without programmatic dependent launch.
-#include "bench/measure/median.h"
+#include "bench/measure/timing.h"
 #include "bench/micro/micro_group.h"
 
 namespace nsa::bench {

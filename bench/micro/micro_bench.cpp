@@ -1,10 +1,9 @@
 // nsa_bench_micro: what the mechanisms of a Hopper GPU do, one at a time (docs/hopper_measurements.md).
 #include "bench/measure/bench_program.h"
-#include "bench/measure/machine_facts.h"
+#include "bench/measure/timing.h"
 #include "bench/micro/micro_group.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace nsa::bench {
 namespace {
@@ -16,7 +15,7 @@ struct MicroFlags : CommonFlags {
 };
 
 Status runMicro(const MicroFlags &flags) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = wallMs();
   for (const std::string &name : flags.groups)
     if (std::none_of(microGroups().begin(), microGroups().end(),
                      [&](const MicroGroup &group) { return name == group.name; })) {
@@ -27,16 +26,9 @@ Status runMicro(const MicroFlags &flags) {
     }
   NSA_ASSIGN_OR_RETURN(std::unique_ptr<MicroDevice> device, MicroDevice::open(flags.device));
   NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(flags.engineSettings(NSA_MISS_FAIL)));
-  NSA_ASSIGN_OR_RETURN(nlohmann::json machine, machineFacts(engine.get()));
-  NSA_ASSIGN_OR_RETURN(BenchReport file,
-                       BenchReport::create(flags.results, "micro",
-                                           {{"machine", machine}, {"nvrtc", device->compiler().version()}},
-                                           {{"group", "group"},
-                                            {"measure", "measure"},
-                                            {"median", "median"},
-                                            {"unit", "unit"},
-                                            {"least", "least"},
-                                            {"most", "most"}}));
+  NSA_ASSIGN_OR_RETURN(BenchReport file, BenchReport::create(engine.get(), flags.results, "micro",
+                                                             {{"nvrtc", device->compiler().version()}},
+                                                             {"group", "measure", "median", "unit", "least", "most"}));
   MicroReport report(file, flags.quick ? 3 : flags.samples);
   for (const MicroGroup &group : microGroups()) {
     if (!flags.groups.empty() && std::find(flags.groups.begin(), flags.groups.end(), group.name) == flags.groups.end())
@@ -44,8 +36,7 @@ Status runMicro(const MicroFlags &flags) {
     NSA_RETURN_IF_ERROR(device->load(group.sources()));
     NSA_RETURN_IF_ERROR(group.measure(*device, report));
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  return file.setFact("seconds", seconds.count());
+  return file.setFact("seconds", (wallMs() - start) * 1e-3);
 }
 
 } // namespace

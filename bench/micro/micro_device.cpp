@@ -1,16 +1,15 @@
 #include "bench/micro/micro_device.h"
 
+#include "runtime/base/device_name.h"
+
 #include <algorithm>
 #include <atomic>
-#include <charconv>
-#include <string_view>
 #include <thread>
 
 namespace nsa::bench {
 namespace {
 
 constexpr const char *kTarget = "sm_90a";
-constexpr std::string_view kCudaPrefix = "cuda:";
 constexpr int kWarmUps = 2;
 
 Status unavailableDevice(const std::string &name, const std::string &reason) {
@@ -21,14 +20,13 @@ Status unavailableDevice(const std::string &name, const std::string &reason) {
 } // namespace
 
 Result<std::unique_ptr<MicroDevice>> MicroDevice::open(const std::string &name) {
-  if (!name.starts_with(kCudaPrefix))
+  NSA_ASSIGN_OR_RETURN(const std::optional<int> ordinal, gpuOrdinal(name));
+  if (!ordinal)
     return unavailableDevice(name, "it is no GPU");
   NSA_ASSIGN_OR_RETURN(const cuda::Driver *driver, cuda::Driver::get());
   std::unique_ptr<MicroDevice> opened(new MicroDevice);
   NSA_ASSIGN_OR_RETURN(opened->device, tools::Accelerator::open(name));
-  int ordinal = 0;
-  std::from_chars(name.data() + kCudaPrefix.size(), name.data() + name.size(), ordinal);
-  NSA_ASSIGN_OR_RETURN(opened->deviceInfo, cuda::readDeviceInfo(*driver, ordinal));
+  NSA_ASSIGN_OR_RETURN(opened->deviceInfo, cuda::readDeviceInfo(*driver, *ordinal));
   if (opened->info().target != kTarget)
     return unavailableDevice(name,
                              opened->info().name + " is " + opened->info().target + ", the kernels are for " + kTarget);

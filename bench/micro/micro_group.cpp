@@ -1,6 +1,6 @@
 #include "bench/micro/micro_group.h"
 
-#include "bench/measure/median.h"
+#include "bench/measure/timing.h"
 
 #include <algorithm>
 #include <cstdio>

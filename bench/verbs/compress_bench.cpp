@@ -1,4 +1,3 @@
-#include "bench/measure/bench_report.h"
 #include "bench/measure/stream_bandwidth.h"
 #include "bench/verbs/length_bench.h"
 #include "tools/support/operator_work.h"
@@ -9,103 +8,56 @@
 namespace nsa::bench {
 namespace {
 
-class CompressBench {
-public:
-  CompressBench(BenchDevice &device, const LengthChoice &choice) : device(device), choice(choice) {}
-
-  Result<nlohmann::ordered_json> run() {
-    NSA_RETURN_IF_ERROR(open());
-    for (const NamedSpec &named : choice.specs)
-      for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
-        for (const int64_t tokens : choice.tokens) {
-          BenchCase benchCase = promptCase(named.name, named.spec, tokens);
-          benchCase.spec.cmpKind = kind;
-          if (kind == CmpKind::kMlp && benchCase.spec.mlpHidden == 0)
-            benchCase.spec.mlpHidden = benchCase.spec.qkDim;
-          NSA_RETURN_IF_ERROR(measure(benchCase));
-        }
-    return report->content();
-  }
-
-private:
-  Status open() {
-    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
-    nlohmann::ordered_json facts = {{"machine", machine}, {"samples", choice.samples}};
-    if (!device.accelerator().isCuda()) {
-      const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-      stream.emplace(threads);
-      facts["stream"] = {{"threads", threads}, {"gigabytes_per_second", stream->gigabytesPerSecond()}};
-    } else {
-      deviceName = machine["device"].value("name", "");
-    }
-    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(choice.results, "compress", facts,
-                                                     {{"heads", "heads"},
-                                                      {"kind", "cmp_kind"},
-                                                      {"tokens", "tokens"},
-                                                      {"implementation", "implementation"},
-                                                      {"median ms", "median_ms"},
-                                                      {"GB/s", "gigabytes_per_second"},
-                                                      {"% of stream", "percent_of_stream"},
-                                                      {"TFLOP/s", "tflops"}}));
-    return Status::ok();
-  }
-
-  // Measured between the kernels of a case, as its neighbours on the machine are then; of a GPU it is known or not.
-  double streamBandwidth(DType dtype) {
-    if (stream)
-      return stream->gigabytesPerSecond();
-    const std::optional<Roof> roof = roofOf(deviceName, dtype);
-    return roof ? roof->terabytesPerSecond * 1e3 : 0;
-  }
-
-  Status measure(const BenchCase &benchCase) {
-    choice.say("compress " + std::string(cmpKindName(benchCase.spec.cmpKind)), benchCase);
-    const int64_t tokens = benchCase.maxima.seqlenK;
-    const tools::OperatorInputs inputs = tools::drawInputs(benchCase.spec, {{tokens}, {tokens}}, 1);
-    NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job, tools::DeviceOperator::upload(device.accelerator(), inputs, {}));
-    const Arena arena{device.accelerator(), inputs, job, device.flush(), choice.warmUps};
-    NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> ours, device.contenders(arena, choice.tuned));
-    std::vector<Contender *> everybody;
-    for (const auto &contender : ours)
-      everybody.push_back(contender.get());
-    const std::vector<Result<Times>> times = measureInTurns(everybody, choice.samples);
-    const double bandwidth = streamBandwidth(benchCase.spec.dtype);
-    const tools::PartWork work = tools::workByPart(inputs).front();
-    for (size_t i = 0; i < everybody.size(); ++i) {
-      if (!times[i])
-        return times[i].status();
-      const double milliseconds = times[i]->medianMs;
-      nlohmann::ordered_json row = caseFields(benchCase);
-      row.erase("window");
-      row["cmp_kind"] = cmpKindName(benchCase.spec.cmpKind);
-      row["implementation"] = everybody[i]->name();
-      row["median_ms"] = milliseconds;
-      row["fastest_ms"] = times[i]->fastestMs;
-      row["slowest_ms"] = times[i]->slowestMs;
-      row["gigabytes_per_second"] = work.bytes / milliseconds * 1e-6;
-      row["percent_of_stream"] = nullptr;
-      if (bandwidth > 0)
-        row["percent_of_stream"] = 100 * work.bytes / milliseconds * 1e-6 / bandwidth;
-      row["tflops"] = nullptr;
-      if (work.flops > 0)
-        row["tflops"] = work.flops / milliseconds * 1e-9;
-      row.update(everybody[i]->facts());
-      NSA_RETURN_IF_ERROR(report->add(std::move(row)));
-    }
-    return Status::ok();
-  }
-
-  BenchDevice &device;
-  const LengthChoice &choice;
-  std::optional<StreamBandwidth> stream; // of a CPU
-  std::string deviceName;
-  std::optional<BenchReport> report;
-};
+// `bandwidth` in GB/s; 0: it is not known.
+Status measure(BenchDevice &device, const LengthChoice &choice, const BenchCase &benchCase, double bandwidth,
+               BenchReport &report) {
+  const std::string kind(cmpKindName(benchCase.spec.cmpKind));
+  choice.say("compress " + kind, benchCase);
+  nlohmann::ordered_json fields = caseFields(benchCase);
+  fields.erase("window");
+  fields["cmp_kind"] = kind;
+  return choice.measure(
+      device, benchCase, fields, report,
+      [&](nlohmann::ordered_json &row, const PlanContender &, const Arena &arena, double milliseconds) {
+        const tools::PartWork work = tools::workByPart(arena.inputs).front();
+        row["gigabytes_per_second"] = work.bytes / milliseconds * 1e-6;
+        row["percent_of_stream"] = nullptr;
+        if (bandwidth > 0)
+          row["percent_of_stream"] = 100 * work.bytes / milliseconds * 1e-6 / bandwidth;
+        row["tflops"] = nullptr;
+        if (work.flops > 0)
+          row["tflops"] = work.flops / milliseconds * 1e-9;
+      });
+}
 
 } // namespace
 
 Result<nlohmann::ordered_json> benchCompress(BenchDevice &device, const LengthChoice &choice) {
-  return CompressBench(device, choice).run();
+  nlohmann::ordered_json facts = nlohmann::ordered_json::object();
+  std::optional<StreamBandwidth> stream; // of a CPU
+  if (!device.accelerator().isCuda()) {
+    const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    stream.emplace(threads);
+    facts["stream"] = {{"threads", threads}, {"gigabytes_per_second", stream->gigabytesPerSecond()}};
+  }
+  NSA_ASSIGN_OR_RETURN(BenchReport report, choice.report(device, "compress",
+                                                         {"heads", "kind = cmp_kind", "tokens", "implementation",
+                                                          "median ms = median_ms", "GB/s = gigabytes_per_second",
+                                                          "% of stream = percent_of_stream", "TFLOP/s = tflops"},
+                                                         facts));
+  for (const NamedSpec &named : choice.specs)
+    for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
+      for (const int64_t tokens : choice.tokens) {
+        BenchCase benchCase = promptCase(named.name, named.spec, tokens);
+        benchCase.spec.cmpKind = kind;
+        if (kind == CmpKind::kMlp && benchCase.spec.mlpHidden == 0)
+          benchCase.spec.mlpHidden = benchCase.spec.qkDim;
+        // A CPU's bandwidth is measured anew beside each case, as its neighbours on the machine are then.
+        const std::optional<Roof> roof = roofOf(report.deviceText("name"), benchCase.spec.dtype);
+        const double bandwidth = stream ? stream->gigabytesPerSecond() : roof ? roof->terabytesPerSecond * 1e3 : 0;
+        NSA_RETURN_IF_ERROR(measure(device, choice, benchCase, bandwidth, report));
+      }
+  return report.content();
 }
 
 } // namespace nsa::bench

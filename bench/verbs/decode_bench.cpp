@@ -1,14 +1,11 @@
 #include "bench/verbs/decode_bench.h"
 
-#include "bench/measure/bench_report.h"
-#include "bench/measure/median.h"
+#include "bench/measure/timing.h"
 #include "tools/reference/decode.h"
-#include "tools/support/decode_run.h"
 
 #include <algorithm>
 #include <cassert>
 #include <numeric>
-#include <optional>
 #include <string_view>
 
 namespace nsa::bench {
@@ -30,6 +27,21 @@ int launchesOf(const std::vector<nsa_part_time> &parts) {
   return launches - (attending == 2 ? 1 : 0);
 }
 
+// Replaces the keys and values of each branch by one tensor K and one tensor V.
+void shareKeys(tools::OperatorInputs &history) {
+  for (const auto &[name, both] :
+       {std::pair(TensorName::kKSel, TensorName::kK), std::pair(TensorName::kVSel, TensorName::kV)}) {
+    auto node = history.tensors.extract(name);
+    if (node.empty())
+      continue;
+    node.key() = both;
+    history.tensors.insert(std::move(node));
+    for (const TensorName other : {both == TensorName::kK ? TensorName::kKWin : TensorName::kVWin,
+                                   both == TensorName::kK ? TensorName::kKCmp : TensorName::kVCmp})
+      history.tensors.erase(other);
+  }
+}
+
 class DecodeBench {
 public:
   DecodeBench(BenchDevice &device, const DecodeChoice &choice)
@@ -46,34 +58,16 @@ public:
 
 private:
   Status open() {
-    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
-    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(choice.results, "decode",
-                                                     {{"machine", machine},
-                                                      {"steps", choice.samples},
-                                                      {"warm_ups", choice.warmUps},
-                                                      {"tuned", choice.tuned},
-                                                      {"note", kNote}},
-                                                     {{"heads", "heads"},
-                                                      {"batch", "batch"},
-                                                      {"S", "S"},
-                                                      {"step us", "us_total"},
-                                                      {"warm L2 us", "us_warm"},
-                                                      {"empty kernels us", "us_empty"},
-                                                      {"cmp us", "us_branch_cmp"},
-                                                      {"sel us", "us_branch_sel"},
-                                                      {"win us", "us_branch_win"},
-                                                      {"rest us", "us_rest"},
-                                                      {"reads", "reads_actual"},
-                                                      {"expected", "reads_expected"}},
-                                                     {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win",
-                                                                  "reads_actual", "reads_expected"},
-                                                      .fileField = "csv"}));
+    NSA_ASSIGN_OR_RETURN(
+        report, BenchReport::create(
+                    device.engine(false), choice.results, "decode",
+                    {{"steps", choice.samples}, {"warm_ups", choice.warmUps}, {"tuned", choice.tuned}, {"note", kNote}},
+                    {"heads", "batch", "S", "step us = us_total", "warm L2 us = us_warm", "empty kernels us = us_empty",
+                     "cmp us = us_branch_cmp", "sel us = us_branch_sel", "win us = us_branch_win", "rest us = us_rest",
+                     "reads = reads_actual", "expected = reads_expected"},
+                    {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win", "reads_actual", "reads_expected"},
+                     .fileField = "csv"}));
     return Status::ok();
-  }
-
-  Status flush(int i) {
-    tools::Buffer &memory = device.flush();
-    return memory.size() ? accelerator.fill(memory.data(), static_cast<unsigned char>(i), memory.size()) : Status::ok();
   }
 
   // The median in microseconds.
@@ -81,7 +75,7 @@ private:
     std::vector<double> samples;
     for (int i = 0; i < choice.samples; ++i) {
       if (cold)
-        NSA_RETURN_IF_ERROR(flush(i));
+        NSA_RETURN_IF_ERROR(flushCaches(accelerator, device.flush(), i));
       NSA_ASSIGN_OR_RETURN(double milliseconds, accelerator.time([&] { return recording(); }));
       if (i >= choice.warmUps)
         samples.push_back(milliseconds * 1e3);
@@ -93,7 +87,7 @@ private:
   Result<std::vector<nsa_part_time>> timeParts(const tools::DecodeRun &decode, const nsa_plan *plan) {
     std::vector<std::pair<double, std::vector<nsa_part_time>>> runs;
     for (int i = 0; i < choice.samples; ++i) {
-      NSA_RETURN_IF_ERROR(flush(i));
+      NSA_RETURN_IF_ERROR(flushCaches(accelerator, device.flush(), i));
       NSA_ASSIGN_OR_RETURN(std::vector<nsa_part_time> parts, decode.runTimed(plan));
       const double sum = std::accumulate(parts.begin(), parts.end(), 0.0,
                                          [](double total, const nsa_part_time &p) { return total + p.milliseconds; });
@@ -124,25 +118,15 @@ private:
     if (choice.progress)
       choice.progress("decode " + named.name + ", batch " + std::to_string(batch) + ", " + std::to_string(tokens) +
                       " tokens" + (choice.tuned ? ", with tuning" : ""));
-    Spec spec = named.spec;
-    spec.op = withoutCache(spec.op);
-    spec.layout = Layout::kDense;
-    const std::vector<int64_t> counts(static_cast<size_t>(batch), choice.newTokens);
-    tools::OperatorInputs history = tools::drawInputs(spec, {counts, counts}, 1);
-    shareKeys(history);
-    const Maxima maxima = choice.maximaOf(batch, tokens);
+    const Spec &spec = named.spec;
     NSA_ASSIGN_OR_RETURN(
-        tools::DecodeRun decode,
-        tools::DecodeRun::open(
-            accelerator, history,
-            {.room = maxima.seqlenK, .mostNew = choice.newTokens, .pageSize = spec.pageSize, .isShared = true},
-            {TensorName::kReads}));
-    NSA_RETURN_IF_ERROR(decode.pretend(tokens, 1));
+        const std::unique_ptr<FilledDecode> filled,
+        FilledDecode::make(accelerator, spec, choice.maximaOf(batch, tokens), tokens, {TensorName::kReads}));
+    tools::DecodeRun &decode = *filled->run;
     NSA_ASSIGN_OR_RETURN(tools::PlanHandle plan, tools::createPlan(device.engine(choice.tuned), decode.spec(),
                                                                    decode.maxima(), accelerator.stream()));
     NSA_RETURN_IF_ERROR(decode.allocateWorkspace(plan.get()));
     // What is loaded at the first use must not be captured; the cache begins again afterwards.
-    NSA_RETURN_IF_ERROR(decode.feed(counts));
     NSA_RETURN_IF_ERROR(decode.enqueue(plan.get()));
     NSA_ASSIGN_OR_RETURN(tools::Recording step, accelerator.record([&] { return decode.enqueue(plan.get()); }));
     auto check = [&] { return tools::toStatus(nsa_plan_status(plan.get(), accelerator.stream(), nullptr)); };
@@ -222,18 +206,24 @@ Maxima DecodeChoice::maximaOf(int64_t batch, int64_t tokens) const {
           .seqlenK = tokens + std::max(samples, 1) * newTokens};
 }
 
-void shareKeys(tools::OperatorInputs &history) {
-  for (const auto &[name, both] :
-       {std::pair(TensorName::kKSel, TensorName::kK), std::pair(TensorName::kVSel, TensorName::kV)}) {
-    auto node = history.tensors.extract(name);
-    if (node.empty())
-      continue;
-    node.key() = both;
-    history.tensors.insert(std::move(node));
-    for (const TensorName other : {both == TensorName::kK ? TensorName::kKWin : TensorName::kVWin,
-                                   both == TensorName::kK ? TensorName::kKCmp : TensorName::kVCmp})
-      history.tensors.erase(other);
-  }
+Result<std::unique_ptr<FilledDecode>> FilledDecode::make(tools::Accelerator &accelerator, const Spec &spec,
+                                                         const Maxima &maxima, int64_t cached,
+                                                         const std::set<TensorName> &wanted) {
+  Spec whole = spec;
+  whole.op = withoutCache(spec.op);
+  whole.layout = Layout::kDense;
+  auto filled = std::make_unique<FilledDecode>();
+  filled->counts.assign(static_cast<size_t>(maxima.batch), maxima.seqlenQ);
+  filled->history = tools::drawInputs(whole, {filled->counts, filled->counts}, 1);
+  shareKeys(filled->history);
+  NSA_ASSIGN_OR_RETURN(
+      filled->run,
+      tools::DecodeRun::open(
+          accelerator, filled->history,
+          {.room = maxima.seqlenK, .mostNew = maxima.seqlenQ, .pageSize = spec.pageSize, .isShared = true}, wanted));
+  NSA_RETURN_IF_ERROR(filled->run->pretend(cached, 1));
+  NSA_RETURN_IF_ERROR(filled->run->feed(filled->counts));
+  return filled;
 }
 
 int64_t readsOf(const Spec &spec, int64_t tokens) {

@@ -7,8 +7,11 @@
 #pragma once
 
 #include "bench/verbs/length_bench.h"
+#include "tools/support/decode_run.h"
 
-#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
 #include <vector>
 
 namespace nsa::bench {
@@ -23,9 +26,18 @@ struct DecodeChoice : LengthChoice {
   Maxima maximaOf(int64_t batch, int64_t tokens) const; // for all steps from this length on
 };
 
-// Replaces the keys and values of each branch in `history`, the inputs of a forward pass, by one tensor K and one
-// tensor V that all branches use. Sharing the tensors saves memory.
-void shareKeys(tools::OperatorInputs &history);
+// A decode call over a cache that has random tokens. All branches share one tensor K and one tensor V, which saves
+// memory. The next step's new tokens are fed.
+struct FilledDecode {
+  tools::OperatorInputs history;
+  std::vector<int64_t> counts; // new tokens of each sequence
+  std::optional<tools::DecodeRun> run;
+
+  // `spec` is of the operator decode. `cached`: the tokens of each sequence before the step.
+  static Result<std::unique_ptr<FilledDecode>> make(tools::Accelerator &accelerator, const Spec &spec,
+                                                    const Maxima &maxima, int64_t cached,
+                                                    const std::set<TensorName> &wanted);
+};
 
 // Returns how many tokens and compressed blocks the query of the last token reads in a sequence of `tokens` tokens
 // (docs/specification.md 10). This number of reads does not depend on which blocks the selection chooses.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "bench/measure/bench_device.h"
+#include "bench/measure/bench_report.h"
 #include "bench/measure/peer_process.h"
 
 #include <cstdint>
@@ -29,6 +30,15 @@ struct LengthChoice {
   std::function<void(const std::string &)> progress;
 
   void say(const std::string &verb, const BenchCase &benchCase) const;
+  // Creates the report of a verb, whose facts are the machine, the number of samples, and `facts`.
+  Result<BenchReport> report(const BenchDevice &device, const std::string &verb, const BenchReport::Table &table,
+                             const nlohmann::ordered_json &facts = nlohmann::ordered_json::object()) const;
+  // Measures this library's plans for a case. The report gets a row for each plan: `fields`, the plan's name and times,
+  // the figures that `figures` adds, and the facts of the plan.
+  using Figures = std::function<void(nlohmann::ordered_json &row, const PlanContender &plan, const Arena &arena,
+                                     double milliseconds)>;
+  Status measure(BenchDevice &device, const BenchCase &benchCase, const nlohmann::ordered_json &fields,
+                 BenchReport &report, const Figures &figures) const;
 };
 
 // Measures the whole forward pass, the time of each of its parts, and the time of dense attention: by the

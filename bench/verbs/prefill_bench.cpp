@@ -1,10 +1,8 @@
 #include "autotune/tuner/crossover.h"
-#include "bench/measure/bench_report.h"
 #include "bench/verbs/length_bench.h"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 namespace nsa::bench {
 namespace {
@@ -37,21 +35,14 @@ public:
 
 private:
   Status open() {
-    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
-    nlohmann::ordered_json facts = {{"machine", machine}, {"samples", choice.samples}};
+    nlohmann::ordered_json facts = nlohmann::ordered_json::object();
     if (peers)
       facts["peers"] = peers->versions();
-    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(choice.results, "prefill", facts,
-                                                     {{"heads", "heads"},
-                                                      {"tokens", "tokens"},
-                                                      {"implementation", "implementation"},
-                                                      {"median ms", "median_ms"},
-                                                      {"compress", "ms_compress"},
-                                                      {"cmp", "ms_cmp"},
-                                                      {"select", "ms_select"},
-                                                      {"sel", "ms_sel"},
-                                                      {"win", "ms_win"},
-                                                      {"combine", "ms_combine"}}));
+    NSA_ASSIGN_OR_RETURN(report, choice.report(device, "prefill",
+                                               {"heads", "tokens", "implementation", "median ms = median_ms",
+                                                "compress = ms_compress", "cmp = ms_cmp", "select = ms_select",
+                                                "sel = ms_sel", "win = ms_win", "combine = ms_combine"},
+                                               facts));
     return Status::ok();
   }
 
@@ -60,18 +51,14 @@ private:
     BenchCase denseCase = nsaCase;
     denseCase.spec.op = Operator::kDense;
     choice.say("prefill", nsaCase);
-    const tools::OperatorInputs inputs = tools::drawInputs(nsaCase.spec, {{tokens}, {tokens}}, 1);
-    NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job,
-                         tools::DeviceOperator::upload(device.accelerator(), inputs, checkedOutputs()));
-    const Arena arena{device.accelerator(), inputs, job, device.flush(), choice.warmUps};
-    NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> ours, device.contenders(arena, choice.tuned));
+    NSA_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> arena, device.arena(drawInputs(nsaCase), choice.warmUps));
+    NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> ours, device.contenders(*arena, choice.tuned));
 
     // Dense attention has tensors of its own, wherever it runs.
     std::vector<std::unique_ptr<Contender>> dense;
-    std::optional<tools::OperatorInputs> denseInputs;
-    std::optional<tools::DeviceOperator> denseJob;
+    std::unique_ptr<Arena> denseArena;
     if (peers) {
-      Result<PeerProcess::Peers> prepared = peers->prepare(denseCase, device.flush().size());
+      Result<PeerProcess::Peers> prepared = peers->prepare(denseCase, device.flush());
       if (prepared)
         dense = std::move(prepared->contenders);
       else
@@ -80,20 +67,13 @@ private:
         for (const PeerProcess::Absent &absent : prepared->absent)
           NSA_RETURN_IF_ERROR(addAbsent(denseCase, absent.name, absent.reason));
     } else {
-      denseInputs = tools::drawInputs(denseCase.spec, {{tokens}, {tokens}}, 1);
-      NSA_ASSIGN_OR_RETURN(denseJob, tools::DeviceOperator::upload(device.accelerator(), *denseInputs, {}));
-      NSA_ASSIGN_OR_RETURN(
-          std::unique_ptr<PlanContender> plan,
-          PlanContender::make("nsa dense", device.engine(choice.tuned),
-                              {device.accelerator(), *denseInputs, *denseJob, device.flush(), choice.warmUps}));
+      NSA_ASSIGN_OR_RETURN(denseArena, device.arena(drawInputs(denseCase), choice.warmUps));
+      NSA_ASSIGN_OR_RETURN(std::unique_ptr<PlanContender> plan,
+                           PlanContender::make("nsa dense", device.engine(choice.tuned), *denseArena));
       dense.push_back(std::move(plan));
     }
 
-    std::vector<Contender *> everybody;
-    for (const auto &contender : ours)
-      everybody.push_back(contender.get());
-    for (const auto &contender : dense)
-      everybody.push_back(contender.get());
+    const std::vector<Contender *> everybody = allOf(ours, dense);
     const std::vector<Result<Times>> times = measureInTurns(everybody, choice.samples);
     double ourBest = INFINITY, denseBest = INFINITY;
     for (size_t i = 0; i < everybody.size(); ++i) {
@@ -107,9 +87,7 @@ private:
       double &best = isOurs ? ourBest : denseBest;
       best = std::min(best, times[i]->medianMs);
       nlohmann::ordered_json row = rowOf(isOurs ? nsaCase : denseCase, everybody[i]->name());
-      row["median_ms"] = times[i]->medianMs;
-      row["fastest_ms"] = times[i]->fastestMs;
-      row["slowest_ms"] = times[i]->slowestMs;
+      row.update(times[i]->fields());
       if (isOurs) {
         NSA_ASSIGN_OR_RETURN(nlohmann::ordered_json parts, ours[i]->parts(std::min(choice.samples, 3)));
         row.update(parts);
@@ -120,11 +98,6 @@ private:
     if (std::isfinite(denseBest))
       duels.push_back({tokens, ourBest, denseBest});
     return Status::ok();
-  }
-
-  // What the check of sampled rows needs beside the result.
-  static std::set<TensorName> checkedOutputs() {
-    return {TensorName::kBlockList, TensorName::kKComp, TensorName::kVComp};
   }
 
   static nlohmann::ordered_json rowOf(const BenchCase &benchCase, const std::string &implementation) {
@@ -149,12 +122,6 @@ private:
 };
 
 } // namespace
-
-void LengthChoice::say(const std::string &verb, const BenchCase &benchCase) const {
-  if (progress)
-    progress(verb + " " + benchCase.name + ", " + std::to_string(benchCase.maxima.seqlenK) + " tokens" +
-             (tuned ? ", with tuning" : ""));
-}
 
 Result<nlohmann::ordered_json> benchPrefill(BenchDevice &device, const LengthChoice &choice, PeerProcess *peers) {
   return PrefillBench(device, choice, peers).run();

@@ -1,7 +1,5 @@
 #include "bench/verbs/search_bench.h"
 
-#include "bench/measure/bench_report.h"
-
 #include <algorithm>
 #include <optional>
 
@@ -57,21 +55,13 @@ private:
         settings.tuneBudgetSeconds = choice.exhaustiveSeconds;
       NSA_ASSIGN_OR_RETURN(engines[exhaustive], tools::createEngine(settings));
     }
-    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
-    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(choice.lengths.results, "search",
-                                                     {{"machine", machine}, {"samples", choice.lengths.samples}},
-                                                     {{"operator", "op"},
-                                                      {"heads", "heads"},
-                                                      {"tokens", "tokens"},
-                                                      {"candidates", "candidates"},
-                                                      {"tuned: measured", "tuned_measured"},
-                                                      {"s", "tuned_seconds"},
-                                                      {"ms", "tuned_ms"},
-                                                      {"exhaustive: measured", "exhaustive_measured"},
-                                                      {"s ", "exhaustive_seconds"},
-                                                      {"ms ", "exhaustive_ms"},
-                                                      {"tuned / exhaustive", "ratio"},
-                                                      {"in its rounds", "ratio_in_search"}}));
+    NSA_ASSIGN_OR_RETURN(
+        report,
+        choice.lengths.report(device, "search",
+                              {"operator = op", "heads", "tokens", "candidates", "tuned: measured = tuned_measured",
+                               "s = tuned_seconds", "ms = tuned_ms", "exhaustive: measured = exhaustive_measured",
+                               "s  = exhaustive_seconds", "ms  = exhaustive_ms", "tuned / exhaustive = ratio",
+                               "in its rounds = ratio_in_search"}));
     return Status::ok();
   }
 
@@ -102,25 +92,20 @@ private:
 
   // In turns, on fresh inputs that neither was tuned on.
   Status measureWinners(const BenchCase &benchCase, nlohmann::ordered_json &row) {
-    const int64_t tokens = benchCase.maxima.seqlenK;
-    const tools::OperatorInputs inputs = tools::drawInputs(benchCase.spec, {{tokens}, {tokens}}, 1);
-    NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job, tools::DeviceOperator::upload(device.accelerator(), inputs, {}));
-    const Arena arena{device.accelerator(), inputs, job, device.flush(), choice.lengths.warmUps};
+    NSA_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> arena,
+                         device.arena(drawInputs(benchCase), choice.lengths.warmUps));
     std::vector<std::unique_ptr<PlanContender>> contenders;
     for (const bool exhaustive : {false, true}) {
       NSA_ASSIGN_OR_RETURN(std::unique_ptr<PlanContender> contender,
-                           PlanContender::make(exhaustive ? kExhaustive : kUsual, engines[exhaustive].get(), arena));
+                           PlanContender::make(exhaustive ? kExhaustive : kUsual, engines[exhaustive].get(), *arena));
       contenders.push_back(std::move(contender));
     }
-    const std::vector<Result<Times>> times =
-        measureInTurns({contenders[0].get(), contenders[1].get()}, choice.lengths.samples);
+    NSA_ASSIGN_OR_RETURN(const std::vector<Times> times, measureAll(allOf(contenders), choice.lengths.samples));
     for (size_t i = 0; i < contenders.size(); ++i) {
-      if (!times[i])
-        return times[i].status();
-      row[contenders[i]->name() + "_ms"] = times[i]->medianMs;
-      row[contenders[i]->name() + "_fastest_ms"] = times[i]->fastestMs;
+      row[contenders[i]->name() + "_ms"] = times[i].medianMs;
+      row[contenders[i]->name() + "_fastest_ms"] = times[i].fastestMs;
     }
-    row["ratio"] = times[0]->medianMs / times[1]->medianMs;
+    row["ratio"] = times[0].medianMs / times[1].medianMs;
     return Status::ok();
   }
 

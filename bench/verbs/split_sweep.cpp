@@ -1,17 +1,11 @@
 #include "bench/verbs/split_sweep.h"
 
-#include "bench/measure/median.h"
+#include "bench/measure/timing.h"
 #include "bench/verbs/decode_bench.h"
 #include "runtime/base/key_splits.h"
-#include "tools/support/decode_run.h"
-#include "tools/support/scratch_folder.h"
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <memory>
-#include <optional>
-#include <utility>
 
 namespace nsa::bench {
 namespace {
@@ -53,20 +47,9 @@ public:
       : device(device), engines(engines), point(point), samples(samples) {}
 
   Result<SplitSweep> run() {
-    const std::vector<int64_t> counts(static_cast<size_t>(point.batch), 1);
-    Spec whole = point.spec;
-    whole.op = withoutCache(whole.op);
-    whole.layout = Layout::kDense;
-    tools::OperatorInputs history = tools::drawInputs(whole, {counts, counts}, 1);
-    shareKeys(history);
-    NSA_ASSIGN_OR_RETURN(
-        tools::DecodeRun opened,
-        tools::DecodeRun::open(device.accelerator(), history,
-                               {.room = point.tokens, .mostNew = 1, .pageSize = point.spec.pageSize, .isShared = true},
-                               {}));
-    decode.emplace(std::move(opened));
-    NSA_RETURN_IF_ERROR(decode->pretend(point.tokens - 1, 1));
-    NSA_RETURN_IF_ERROR(decode->feed(counts));
+    NSA_ASSIGN_OR_RETURN(filled,
+                         FilledDecode::make(device.accelerator(), point.spec, point.maxima(), point.tokens - 1, {}));
+    decode = &*filled->run;
     NSA_RETURN_IF_ERROR(prepare());
     for (int i = 0; i < samples; ++i)
       for (SplitWay &way : ways)
@@ -102,8 +85,7 @@ private:
     int steps = 0;
     do {
       NSA_RETURN_IF_ERROR(decode->rewind(point.tokens - 1));
-      if (tools::Buffer &memory = device.flush(); memory.size())
-        NSA_RETURN_IF_ERROR(device.accelerator().fill(memory.data(), static_cast<unsigned char>(i), memory.size()));
+      NSA_RETURN_IF_ERROR(flushCaches(device.accelerator(), device.flush(), i));
       NSA_ASSIGN_OR_RETURN(double milliseconds, device.accelerator().time([&] { return way.step(); }));
       sum += milliseconds;
       ++steps;
@@ -131,45 +113,30 @@ private:
   SplitEngines &engines;
   const SplitPoint &point;
   const int samples;
-  std::optional<tools::DecodeRun> decode;
+  std::unique_ptr<FilledDecode> filled;
+  tools::DecodeRun *decode = nullptr; // of `filled`
   std::vector<SplitWay> ways;
 };
 
 } // namespace
 
-struct SplitEngines::State {
-  State(tools::EngineSettings settings, tools::ScratchFolder folder)
-      : settings(std::move(settings)), folder(std::move(folder)) {}
-
-  tools::EngineSettings settings;
-  tools::ScratchFolder folder;
-  std::map<int64_t, tools::EngineHandle> engines; // by the number that they force
-};
-
 Result<SplitEngines> SplitEngines::open(tools::EngineSettings settings) {
   NSA_ASSIGN_OR_RETURN(tools::ScratchFolder folder, tools::ScratchFolder::make());
-  SplitEngines made;
-  made.state = std::make_unique<State>(tools::withNothingStored(std::move(settings)), std::move(folder));
-  made.state->settings.cachePath = made.state->folder.file("kernels.db");
-  made.state->settings.missPolicy = NSA_MISS_DEFAULT;
-  made.state->settings.ignoreThresholds = true;
-  return made;
+  settings = tools::withNothingStored(std::move(settings));
+  settings.cachePath = folder.file("kernels.db");
+  settings.missPolicy = NSA_MISS_DEFAULT;
+  settings.ignoreThresholds = true;
+  return SplitEngines(std::move(settings), std::move(folder));
 }
 
-SplitEngines::SplitEngines() = default;
-SplitEngines::SplitEngines(SplitEngines &&other) noexcept = default;
-
-SplitEngines::~SplitEngines() = default;
-
 Result<nsa_engine *> SplitEngines::engine(int64_t splits) {
-  auto found = state->engines.find(splits);
-  if (found == state->engines.end()) {
-    tools::EngineSettings settings = state->settings;
-    settings.decodeSplits = static_cast<int32_t>(splits);
-    NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
-    found = state->engines.emplace(splits, std::move(engine)).first;
+  tools::EngineHandle &engine = engines[splits];
+  if (!engine) {
+    tools::EngineSettings own = settings;
+    own.decodeSplits = static_cast<int32_t>(splits);
+    NSA_ASSIGN_OR_RETURN(engine, tools::createEngine(own));
   }
-  return found->second.get();
+  return engine.get();
 }
 
 Result<SplitSweep> sweepSplits(BenchDevice &device, SplitEngines &engines, const SplitPoint &point, int samples) {

@@ -7,8 +7,9 @@
 #include "bench/verbs/length_bench.h"
 #include "cache/rows/rows.h"
 #include "tools/support/engine.h"
+#include "tools/support/scratch_folder.h"
 
-#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct SplitPoint {
   Spec spec;          // of decode; its page_size counts
   int64_t batch = 1;  // sequences, with one new token each
   int64_t tokens = 0; // of each sequence, the new one included
+
+  Maxima maxima() const { return {.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = tokens}; }
 };
 
 struct SplitSweep {
@@ -37,17 +40,18 @@ struct SplitSweep {
 class SplitEngines {
 public:
   static Result<SplitEngines> open(tools::EngineSettings settings);
-  SplitEngines(SplitEngines &&other) noexcept;
-  ~SplitEngines();
 
   // Returns an engine that always divides the keys of a query into `splits` shares. If `splits` is 0, returns an engine
   // that chooses the number of shares by its own rule. The engine is created at the first call with this number.
   Result<nsa_engine *> engine(int64_t splits);
 
 private:
-  SplitEngines();
-  struct State;
-  std::unique_ptr<State> state;
+  SplitEngines(tools::EngineSettings settings, tools::ScratchFolder folder)
+      : settings(std::move(settings)), folder(std::move(folder)) {}
+
+  tools::EngineSettings settings;
+  tools::ScratchFolder folder;
+  std::map<int64_t, tools::EngineHandle> engines; // by the number that they force
 };
 
 // Measures decoding with all numbers of shares. A number of shares is reported as better than the engine's own rule if

@@ -1,7 +1,6 @@
 #include "bench/verbs/threshold_bench.h"
 
 #include "autotune/tuner/threshold.h"
-#include "bench/measure/bench_report.h"
 #include "bench/verbs/split_sweep.h"
 #include "cache/kernel_store.h"
 #include "runtime/base/compiler_revision.h"
@@ -9,7 +8,6 @@
 #include "runtime/engine/choices/routes.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 namespace nsa::bench {
@@ -90,7 +88,9 @@ public:
   ThresholdBench(BenchDevice &device, const ThresholdChoice &choice) : device(device), choice(choice) {}
 
   Result<nlohmann::ordered_json> run() {
-    NSA_RETURN_IF_ERROR(open());
+    NSA_ASSIGN_OR_RETURN(report, choice.lengths.report(device, "thresholds",
+                                                       {"heads", "route", "tokens", "usual", "ms = usual_ms", "other",
+                                                        "ms  = other_ms", "usual / other = ratio"}));
     for (const NamedSpec &named : choice.lengths.specs)
       for (const Switch &between : switchesOf(named.spec))
         NSA_RETURN_IF_ERROR(measure(named, between));
@@ -99,79 +99,57 @@ public:
   }
 
 private:
-  Status open() {
-    NSA_ASSIGN_OR_RETURN(nlohmann::json machine, device.facts());
-    deviceKey = machine["device"].value("choice_key", "");
-    NSA_ASSIGN_OR_RETURN(report, BenchReport::create(choice.lengths.results, "thresholds",
-                                                     {{"machine", machine}, {"samples", choice.lengths.samples}},
-                                                     {{"heads", "heads"},
-                                                      {"route", "route"},
-                                                      {"tokens", "tokens"},
-                                                      {"usual", "usual"},
-                                                      {"ms", "usual_ms"},
-                                                      {"other", "other"},
-                                                      {"ms ", "other_ms"},
-                                                      {"usual / other", "ratio"}}));
-    return Status::ok();
-  }
-
   // Forced variants have engines of their own.
   Result<nsa_engine *> engineFor(const std::string &variant) {
     if (variant.empty())
       return device.engine(choice.lengths.tuned);
-    auto found = forced.find(variant);
-    if (found == forced.end()) {
+    tools::EngineHandle &engine = forced[variant];
+    if (!engine) {
       tools::EngineSettings settings = tools::withNothingStored(choice.engine);
       settings.forceVariant = variant;
       settings.missPolicy = choice.lengths.tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT;
-      NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
-      found = forced.emplace(variant, std::move(engine)).first;
+      NSA_ASSIGN_OR_RETURN(engine, tools::createEngine(settings));
     }
-    return found->second.get();
+    return engine.get();
   }
 
-  // A way's kernels with the tensors that they run on.
+  // A kernel of a way with the tensors that it runs on.
   struct Ready {
-    tools::OperatorInputs inputs;
-    std::optional<tools::DeviceOperator> job;
+    std::unique_ptr<Arena> arena;
     std::unique_ptr<PlanContender> contender;
   };
 
-  Status ready(const Spec &spec, const Leg &leg, int64_t tokens, std::vector<std::unique_ptr<Ready>> &legs) {
-    auto made = std::make_unique<Ready>();
-    Spec own = spec;
-    own.op = leg.op;
-    made->inputs = tools::drawInputs(own, {{tokens}, {tokens}}, 1);
+  Result<Ready> ready(const NamedSpec &named, const Leg &leg, int64_t tokens) {
+    BenchCase benchCase = promptCase(named.name, named.spec, tokens);
+    benchCase.spec.op = leg.op;
+    tools::OperatorInputs inputs = drawInputs(benchCase);
     if (definitionOf(leg.op).keys == MetKeys::kListed)
-      listAllBlocks(own, made->inputs);
-    NSA_ASSIGN_OR_RETURN(made->job, tools::DeviceOperator::upload(device.accelerator(), made->inputs, {}));
+      listAllBlocks(benchCase.spec, inputs);
+    Ready made;
+    NSA_ASSIGN_OR_RETURN(made.arena, device.arena(std::move(inputs), choice.lengths.warmUps));
     NSA_ASSIGN_OR_RETURN(nsa_engine * engine, engineFor(leg.variant));
-    NSA_ASSIGN_OR_RETURN(
-        made->contender,
-        PlanContender::make(leg.variant.empty() ? std::string(operatorName(leg.op)) : leg.variant, engine,
-                            {device.accelerator(), made->inputs, *made->job, device.flush(), choice.lengths.warmUps}));
-    legs.push_back(std::move(made));
-    return Status::ok();
+    NSA_ASSIGN_OR_RETURN(made.contender,
+                         PlanContender::make(leg.variant.empty() ? std::string(operatorName(leg.op)) : leg.variant,
+                                             engine, *made.arena));
+    return made;
   }
 
   Result<SizeTimes> timesAt(const NamedSpec &named, const Switch &between, int64_t tokens) {
     Spec spec = named.spec;
     spec.op = between.familyOp;
     choice.lengths.say(between.name, promptCase(named.name, spec, tokens));
-    std::vector<std::unique_ptr<Ready>> legs;
-    for (const std::vector<Leg> *way : {&between.usual, &between.other})
-      for (const Leg &leg : *way)
-        NSA_RETURN_IF_ERROR(ready(named.spec, leg, tokens, legs));
+    std::vector<Ready> legs;
     std::vector<Contender *> everybody;
-    for (const std::unique_ptr<Ready> &leg : legs)
-      everybody.push_back(leg->contender.get());
-    const std::vector<Result<Times>> times = measureInTurns(everybody, choice.lengths.samples);
+    for (const std::vector<Leg> *way : {&between.usual, &between.other})
+      for (const Leg &leg : *way) {
+        NSA_ASSIGN_OR_RETURN(Ready made, ready(named, leg, tokens));
+        everybody.push_back(made.contender.get());
+        legs.push_back(std::move(made));
+      }
+    NSA_ASSIGN_OR_RETURN(const std::vector<Times> times, measureAll(everybody, choice.lengths.samples));
     SizeTimes sum{tokens, 0, 0};
-    for (size_t i = 0; i < times.size(); ++i) {
-      if (!times[i])
-        return times[i].status();
-      (i < between.usual.size() ? sum.usualMs : sum.otherMs) += times[i]->medianMs;
-    }
+    for (size_t i = 0; i < times.size(); ++i)
+      (i < between.usual.size() ? sum.usualMs : sum.otherMs) += times[i].medianMs;
     return sum;
   }
 
@@ -237,9 +215,8 @@ private:
   Status addSplits(const NamedSpec &named, const SplitPoint &point, const SplitSweep &sweep) {
     StoredRoute route;
     route.family = splitsFamily(point.spec);
-    route.device = deviceKey;
-    route.name =
-        splitsRoute(point.spec, {.batch = point.batch, .tokensQ = point.batch, .seqlenQ = 1, .seqlenK = point.tokens});
+    route.device = report->deviceText("choice_key");
+    route.name = splitsRoute(point.spec, point.maxima());
     route.threshold = sweep.best;
     route.provenance = provenanceOf(compilerRevision());
     const double rule = sweep.ways.front().milliseconds;
@@ -280,7 +257,7 @@ private:
     spec.op = between.familyOp;
     StoredRoute route;
     route.family = routeFamily(spec);
-    route.device = deviceKey;
+    route.device = report->deviceText("choice_key");
     route.name = between.name;
     route.threshold = found.threshold.value_or(StoredRoute::kNever);
     route.provenance = provenanceOf(compilerRevision());
@@ -304,7 +281,6 @@ private:
 
   BenchDevice &device;
   const ThresholdChoice &choice;
-  std::string deviceKey;
   std::map<std::string, tools::EngineHandle> forced; // by variant
   std::optional<BenchReport> report;
   nlohmann::ordered_json thresholds = nlohmann::ordered_json::array();

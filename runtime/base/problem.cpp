@@ -1,6 +1,5 @@
 #include "runtime/base/problem.h"
 
-#include "runtime/base/bucket.h"
 #include "runtime/base/key_splits.h"
 #include "runtime/base/text.h"
 

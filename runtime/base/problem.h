@@ -9,7 +9,9 @@
 #include "runtime/model/enums.h"
 #include "runtime/model/operators.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -211,6 +213,15 @@ private:
   uint32_t present = 0; // a bit for each ProblemField
   std::array<int32_t, kProblemFields> values = {};
 };
+
+// Returns the bucket of a size: the smallest power of two that is at least `value`, and 1 for a value below 1.
+constexpr int64_t bucketOf(int64_t value) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
+}
+// Returns the base-2 logarithm of bucketOf(value).
+constexpr uint8_t bucketBits(int64_t value) {
+  return static_cast<uint8_t>(std::countr_zero(static_cast<uint64_t>(bucketOf(value))));
+}
 
 // Returns whether a problem names the value only where it is not 0. The value of a problem that does not name it is 0.
 bool isNamedOnlyWhereSet(std::string_view name);

@@ -1,10 +1,10 @@
 #include "runtime/capi/dlpack.h"
 
+#include "runtime/base/device_name.h"
 #include "runtime/capi/sized_structs.h"
 #include "runtime/engine/call/tensor.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 namespace nsa::capi {
@@ -67,17 +67,9 @@ Status toDlpack(nsa_tensor &source, std::string_view device, DlTensor &target) {
     return Status::invalid("tensor.dtype", std::to_string(dtype), "must be a value of nsa_dtype");
   if (source.rank < 1 || source.rank > kMaxTensorRank)
     return Status::invalid("tensor.rank", std::to_string(source.rank), "must be from 1 to 5");
-  DlTensor result = {}; // NOLINT(bugprone-invalid-enum-default-initialization): device.type is set in both branches
-  constexpr std::string_view kCudaPrefix = "cuda:";
-  if (device == "cpu") {
-    result.device.type = DlDeviceType::kCpu;
-  } else {
-    std::string_view digits = device.starts_with(kCudaPrefix) ? device.substr(kCudaPrefix.size()) : std::string_view();
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.device.id);
-    if (error != std::errc() || end != digits.data() + digits.size() || result.device.id < 0)
-      return Status::invalid("device", std::string(device), "must be cpu or cuda:N");
-    result.device.type = DlDeviceType::kCuda;
-  }
+  DlTensor result = {}; // NOLINT(bugprone-invalid-enum-default-initialization): device.type is set below
+  NSA_ASSIGN_OR_RETURN(const std::optional<int> ordinal, gpuOrdinal(device));
+  result.device = {ordinal ? DlDeviceType::kCuda : DlDeviceType::kCpu, ordinal.value_or(0)};
   result.data = source.data;
   result.rank = source.rank;
   result.dtype.code = kTypes[dtype].code;

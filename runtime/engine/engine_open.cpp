@@ -1,4 +1,5 @@
 // How an engine comes to be: its options, log, device, cache, record, pinned table and background tuner.
+#include "runtime/base/device_name.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/compile/template_folder.h"
@@ -8,17 +9,9 @@
 #include "runtime/engine/report/profiler_range.h"
 #include "runtime/process/log_limit.h"
 
-#include <charconv>
 #include <chrono>
-#include <string_view>
 
 namespace nsa {
-
-namespace {
-
-constexpr std::string_view kCudaPrefix = "cuda:";
-
-} // namespace
 
 Result<EnginePointer> Engine::open(EngineOptions options, const EngineOptions::Environment &environment) {
   std::unique_ptr<Engine> engine(new Engine);
@@ -107,38 +100,31 @@ void Engine::openLog() {
 }
 
 Status Engine::openDevice() {
-  std::string_view name = options.device;
-  if (name.starts_with(kCudaPrefix)) {
-    int ordinal = 0;
-    std::string_view digits = name.substr(kCudaPrefix.size());
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
-    if (error != std::errc() || end != digits.data() + digits.size() || ordinal < 0)
-      return Status::invalid("device", options.device, "must be cpu or cuda:N");
+  if (!options.device.empty()) {
+    NSA_ASSIGN_OR_RETURN(const std::optional<int> ordinal, gpuOrdinal(options.device));
+    if (!ordinal)
+      return openCpu();
     // The first compilations need no context, so a thread makes the context beside them. A device that the caller did
     // not choose is opened at once below, because an engine without a usable GPU must take the CPU then.
-    NSA_ASSIGN_OR_RETURN(ownDevice, cuda::CudaDevice::open(ordinal, cuda::CudaDevice::Start::kBeside));
+    NSA_ASSIGN_OR_RETURN(ownDevice, cuda::CudaDevice::open(*ordinal, cuda::CudaDevice::Start::kBeside));
     return Status::ok();
   }
-  if (!name.empty() && name != "cpu")
-    return Status::invalid("device", options.device, "must be cpu or cuda:N");
-  if (name.empty()) {
-    Result<std::unique_ptr<Device>> gpu = cuda::CudaDevice::open(0);
-    if (gpu) {
-      ownDevice = std::move(*gpu);
-      return Status::ok();
-    }
-    gpuTrouble = gpu.status().toString();
-    if (!options.fallbacks->allows(FallbackStep::kCpu)) {
-      ErrorInfo info = gpu.status().error();
-      info.message = "no GPU serves, and the fallback to the CPU is not allowed: " + gpuTrouble;
-      info.hint = "name a device, or allow the step cpu in `fallbacks` (NSA_FALLBACKS)";
-      return Status(std::move(info));
-    }
-    ownCounters.countFallback(FallbackStep::kCpu);
-    // A machine without a GPU is no news; one whose GPU cannot be used is.
-    LogLevel level = gpu.status().code() == ErrorCode::kUnavailable ? LogLevel::kInfo : LogLevel::kWarning;
-    logger.log(level, "engine", "the CPU serves: " + gpuTrouble);
+  Result<std::unique_ptr<Device>> gpu = cuda::CudaDevice::open(0);
+  if (gpu) {
+    ownDevice = std::move(*gpu);
+    return Status::ok();
   }
+  gpuTrouble = gpu.status().toString();
+  if (!options.fallbacks->allows(FallbackStep::kCpu)) {
+    ErrorInfo info = gpu.status().error();
+    info.message = "no GPU serves, and the fallback to the CPU is not allowed: " + gpuTrouble;
+    info.hint = "name a device, or allow the step cpu in `fallbacks` (NSA_FALLBACKS)";
+    return Status(std::move(info));
+  }
+  ownCounters.countFallback(FallbackStep::kCpu);
+  // A machine without a GPU is no news; one whose GPU cannot be used is.
+  LogLevel level = gpu.status().code() == ErrorCode::kUnavailable ? LogLevel::kInfo : LogLevel::kWarning;
+  logger.log(level, "engine", "the CPU serves: " + gpuTrouble);
   return openCpu();
 }
 

@@ -1,6 +1,6 @@
 #include "tools/support/accelerator.h"
 
-#include "runtime/base/text.h"
+#include "runtime/base/device_name.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/device_info.h"
 #include "runtime/cuda/driver.h"
@@ -307,14 +307,10 @@ Status Accelerator::checkGuards(const Buffer &buffer, std::string_view name) {
 }
 
 Result<std::unique_ptr<Accelerator>> Accelerator::open(const std::string &device) {
-  if (device == "cpu")
-    return std::unique_ptr<Accelerator>(std::make_unique<CpuAccelerator>());
-  constexpr std::string_view kPrefix = "cuda:";
-  int ordinal = -1;
-  if (!device.starts_with(kPrefix) || !parseInteger(std::string_view(device).substr(kPrefix.size()), ordinal) ||
-      ordinal < 0)
-    return Status::invalid("device", device, "must be cpu or cuda:N");
-  return CudaAccelerator::open(ordinal);
+  NSA_ASSIGN_OR_RETURN(const std::optional<int> ordinal, gpuOrdinal(device));
+  if (ordinal)
+    return CudaAccelerator::open(*ordinal);
+  return std::unique_ptr<Accelerator>(std::make_unique<CpuAccelerator>());
 }
 
 } // namespace nsa::tools

@@ -1,6 +1,5 @@
 #include "runtime/engine/choices/routes.h"
 
-#include "runtime/base/bucket.h"
 #include "runtime/base/key_splits.h"
 
 #include <algorithm>
