@@ -102,7 +102,7 @@ std::optional<StoredKernel> Pack::findKernel(const std::string &content) {
     const PackIndex::Kernel *known = state->file.index.kernel(content);
     StoredKernel kernel;
     RowState row = RowState::kMissing;
-    const int code = known ? readKernel(state->file.connection, content, known->digest, kernel, row) : SQLITE_OK;
+    const int code = known ? readKernel(state->file.connection, content, kernel, row, &known->digest) : SQLITE_OK;
     const bool isIntact = code == SQLITE_OK && row == RowState::kIntact;
     ++(isIntact ? state->counters.hits : state->counters.misses);
     if (isIntact)

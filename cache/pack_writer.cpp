@@ -40,10 +40,6 @@ Status writeFailure(const std::string &path, int code) {
   return Status::error(ErrorCode::kIoError, "pack '" + path + "' cannot be written: " + sqlite3_errstr(code));
 }
 
-int putFact(Connection &connection, const std::string &key, std::span<const std::byte> value) {
-  return Query(connection, kPutFact).bind(1, key).bind(2, value).run();
-}
-
 struct Selection {
   std::vector<StoredChoice> choices;
   std::map<std::string, KernelRow> kernels; // by content, ascending
@@ -122,7 +118,7 @@ int writeFacts(Connection &connection, const std::string &source, PackReport &re
                                                                        {"format", bytesOf(format)},
                                                                        {"source", bytesOf(source)}};
   for (const auto &[key, value] : facts)
-    if (const int code = putFact(connection, key, value))
+    if (const int code = Query(connection, kPutFact, key, value).run())
       return code;
   return SQLITE_OK;
 }
@@ -197,7 +193,9 @@ Status signPack(const std::string &path, const SecretKey &key) {
       code = pack.connection().copyTo(connection);
     if (code == SQLITE_OK)
       code = fill(connection, [&] {
-        return putFact(connection, "signature " + key.publicKey().hex(), key.sign(signedMessage(pack.pack().digest)));
+        return Query(connection, kPutFact, "signature " + key.publicKey().hex(),
+                     key.sign(signedMessage(pack.pack().digest)))
+            .run();
       });
     if (code != SQLITE_OK)
       return writeFailure(path, code);

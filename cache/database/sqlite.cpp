@@ -1,6 +1,7 @@
 #include "cache/database/sqlite.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <sys/stat.h>
 
@@ -236,7 +237,7 @@ WriteLimit::WriteLimit(const Connection &connection) {
     held.emplace();
 }
 
-Query::Query(Connection &connection, const char *sql) : limit(connection), bytesLeft(connection.mostBytes()) {
+void Query::prepare(Connection &connection, const char *sql) {
   if (connection.work)
     connection.work->left = connection.work->limit;
   statement = connection.prepared(sql, result);
@@ -254,31 +255,27 @@ void Query::keep(int code) {
     result = code;
 }
 
-Query &Query::bind(int parameter, std::string_view text) {
+void Query::bind(int parameter, std::string_view text) {
   if (statement)
     keep(sqlite3_bind_text64(statement, parameter, text.empty() ? "" : text.data(), text.size(), SQLITE_STATIC,
                              SQLITE_UTF8));
-  return *this;
 }
 
-Query &Query::bind(int parameter, std::span<const std::byte> bytes) {
+void Query::bind(int parameter, std::span<const std::byte> bytes) {
   // A null pointer would bind NULL instead of an empty blob.
   if (statement)
     keep(bytes.empty() ? sqlite3_bind_zeroblob(statement, parameter, 0)
                        : sqlite3_bind_blob64(statement, parameter, bytes.data(), bytes.size(), SQLITE_STATIC));
-  return *this;
 }
 
-Query &Query::bind(int parameter, int64_t value) {
+void Query::bind(int parameter, int64_t value) {
   if (statement)
     keep(sqlite3_bind_int64(statement, parameter, value));
-  return *this;
 }
 
-Query &Query::bind(int parameter, double value) {
+void Query::bind(int parameter, double value) {
   if (statement)
-    keep(sqlite3_bind_double(statement, parameter, value));
-  return *this;
+    keep(sqlite3_bind_double(statement, parameter, std::isfinite(value) ? value : 0));
 }
 
 bool Query::step() {

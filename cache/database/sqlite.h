@@ -127,16 +127,19 @@ private:
 
 class Query {
 public:
-  Query(Connection &connection, const char *sql);
+  // Binds the values to the parameters of the statement, in their order: texts, bytes, int64_t and double. Texts and
+  // bytes are borrowed until the query ends. NaN and infinity are no measurements and are stored as 0: sqlite would
+  // store a NaN as NULL.
+  template <typename... Values>
+  Query(Connection &connection, const char *sql, const Values &...values)
+      : limit(connection), bytesLeft(connection.mostBytes()) {
+    prepare(connection, sql);
+    int parameter = 0;
+    (bind(++parameter, values), ...);
+  }
   ~Query();
   Query(const Query &) = delete;
   Query &operator=(const Query &) = delete;
-
-  // Parameters count from 1. Bound bytes are borrowed until the query ends.
-  Query &bind(int parameter, std::string_view text);
-  Query &bind(int parameter, std::span<const std::byte> bytes);
-  Query &bind(int parameter, int64_t value);
-  Query &bind(int parameter, double value);
 
   // `step` returns true while there is a row. After the last row, `code()` says whether the query ended without an
   // error.
@@ -155,6 +158,11 @@ public:
   double real(int column) const;
 
 private:
+  void prepare(Connection &connection, const char *sql);
+  void bind(int parameter, std::string_view text);
+  void bind(int parameter, std::span<const std::byte> bytes);
+  void bind(int parameter, int64_t value);
+  void bind(int parameter, double value);
   void keep(int code);
   // Counts a value's bytes once, and returns whether the statement may read it.
   bool charge(int column) const;

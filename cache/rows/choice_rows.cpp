@@ -2,8 +2,6 @@
 
 #include "cache/rows/kernel_rows.h"
 
-#include <cmath>
-
 namespace nsa {
 
 namespace {
@@ -50,14 +48,11 @@ int takeChoices(Query &query, std::vector<StoredChoice> &choices) {
 
 } // namespace
 
-double finiteOrZero(double value) { return std::isfinite(value) ? value : 0; }
-
 int readChoice(Connection &connection, const std::string &problem, const std::string &device,
                std::optional<StoredChoice> &choice) {
   choice.reset();
   std::vector<StoredChoice> choices;
-  Query query(connection, kSelectChoice);
-  query.bind(1, problem).bind(2, device);
+  Query query(connection, kSelectChoice, problem, device);
   const int code = takeChoices(query, choices);
   if (code == SQLITE_OK && !choices.empty())
     choice = std::move(choices.front());
@@ -70,8 +65,7 @@ int listChoiceRows(Connection &connection, std::vector<StoredChoice> &choices) {
 }
 
 int listChoiceSummaries(Connection &connection, const std::string &op, int layer, std::vector<ChoiceSummary> &choices) {
-  Query query(connection, kSummaries);
-  query.bind(1, op);
+  Query query(connection, kSummaries, op);
   while (query.step())
     choices.push_back({query.text(0), query.text(1), query.text(2), query.integer(3) == 1, query.text(4), query.text(5),
                        query.text(6), layer, digestIn(query.bytes(7))});
@@ -79,28 +73,17 @@ int listChoiceSummaries(Connection &connection, const std::string &op, int layer
 }
 
 int writeChoiceRow(Connection &connection, const StoredChoice &choice) {
-  int code = Query(connection, kPutChoice)
-                 .bind(1, choice.problem)
-                 .bind(2, choice.device)
-                 .bind(3, choice.content)
-                 .bind(4, int64_t{choice.tuned})
-                 .bind(5, choice.provenance)
+  int code = Query(connection, kPutChoice, choice.problem, choice.device, choice.content, int64_t{choice.tuned},
+                   choice.provenance)
                  .run();
   if (code == SQLITE_OK)
-    code = Query(connection, kDeleteEvidence).bind(1, choice.problem).bind(2, choice.device).run();
+    code = Query(connection, kDeleteEvidence, choice.problem, choice.device).run();
   for (size_t i = 0; code == SQLITE_OK && i < choice.evidence.size(); ++i) {
-    const Measurement &measurement = choice.evidence[i];
-    code = Query(connection, kPutEvidence)
-               .bind(1, choice.problem)
-               .bind(2, choice.device)
-               .bind(3, static_cast<int64_t>(i))
-               .bind(4, measurement.templateName)
-               .bind(5, measurement.config)
-               .bind(6, measurement.outcome)
-               .bind(7, finiteOrZero(measurement.milliseconds))
-               .bind(8, finiteOrZero(measurement.ratioToIncumbent))
-               .bind(9, measurement.detail)
-               .run();
+    const Measurement &measured = choice.evidence[i];
+    code =
+        Query(connection, kPutEvidence, choice.problem, choice.device, static_cast<int64_t>(i), measured.templateName,
+              measured.config, measured.outcome, measured.milliseconds, measured.ratioToIncumbent, measured.detail)
+            .run();
   }
   return code;
 }
@@ -109,8 +92,7 @@ int putChoiceRow(Connection &connection, const StoredChoice &choice) {
   if (!choice.tuned) {
     std::string tuned;
     {
-      Query query(connection, kTunedContent);
-      query.bind(1, choice.problem).bind(2, choice.device);
+      Query query(connection, kTunedContent, choice.problem, choice.device);
       if (query.step())
         tuned = query.text(0);
       if (query.code() != SQLITE_OK)

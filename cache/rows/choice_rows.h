@@ -24,8 +24,4 @@ int writeChoiceRow(sqlite::Connection &connection, const StoredChoice &choice);
 // undamaged.
 int putChoiceRow(sqlite::Connection &connection, const StoredChoice &choice);
 
-// Returns the value, or 0 for NaN and infinity. NaN and infinity are no measurements, and sqlite would store a NaN as
-// NULL, which the columns of measurements do not accept.
-double finiteOrZero(double value);
-
 } // namespace nsa

@@ -48,12 +48,12 @@ int listCandidates(Connection &connection, int64_t day, std::vector<Candidate> &
 }
 
 int removeKernel(Connection &connection, const std::string &content, int64_t &choices) {
-  int code = Query(connection, kDeleteChoices).bind(1, content).run();
+  int code = Query(connection, kDeleteChoices, content).run();
   if (code != SQLITE_OK)
     return code;
   choices += connection.changes();
   for (const char *sql : {kDeleteUse, kDeleteKernel})
-    if ((code = Query(connection, sql).bind(1, content).run()))
+    if ((code = Query(connection, sql, content).run()))
       return code;
   return SQLITE_OK;
 }
@@ -75,7 +75,7 @@ int collect(Connection &connection, const CollectionRules &rules, int64_t day, C
   if (const int code = usedBytes(connection, report.bytesBefore))
     return code;
   report.bytesAfter = report.bytesBefore;
-  if (const int code = Query(connection, kEndFutureUses).bind(1, day).run())
+  if (const int code = Query(connection, kEndFutureUses, day).run())
     return code;
   std::vector<Candidate> candidates;
   if (const int code = listCandidates(connection, day, candidates))

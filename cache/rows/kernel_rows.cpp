@@ -49,8 +49,7 @@ Status compress(std::span<const std::byte> plain, int level, std::vector<std::by
 }
 
 // Of the first four columns; the digest that it must have may be given.
-RowState takeKernel(const Query &query, const std::string &content, StoredKernel &kernel,
-                    const Digest::Bytes *known = nullptr) {
+RowState takeKernel(const Query &query, const std::string &content, StoredKernel &kernel, const Digest::Bytes *known) {
   kernel.content = content;
   kernel.manifest = query.text(0);
   if (!decompress(query.bytes(2), query.integer(1), kernel.binary))
@@ -59,16 +58,6 @@ RowState takeKernel(const Query &query, const std::string &content, StoredKernel
   const std::span<const std::byte> stored = known ? std::span<const std::byte>(*known) : query.bytes(3);
   return std::equal(stored.begin(), stored.end(), digest.begin(), digest.end()) ? RowState::kIntact
                                                                                 : RowState::kDamaged;
-}
-
-int selectKernel(Connection &connection, const std::string &content, const Digest::Bytes *known, StoredKernel &kernel,
-                 RowState &state) {
-  Query query(connection, kSelectKernel);
-  query.bind(1, content);
-  state = RowState::kMissing;
-  if (query.step())
-    state = takeKernel(query, content, kernel, known);
-  return query.code();
 }
 
 } // namespace
@@ -111,8 +100,13 @@ Status KernelRow::compressAgain(int level) {
   return compress(plain, level, binary);
 }
 
-int readKernel(Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state) {
-  return selectKernel(connection, content, nullptr, kernel, state);
+int readKernel(Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state,
+               const Digest::Bytes *digest) {
+  Query query(connection, kSelectKernel, content);
+  state = RowState::kMissing;
+  if (query.step())
+    state = takeKernel(query, content, kernel, digest);
+  return query.code();
 }
 
 int checkKernel(Connection &connection, const std::string &content, bool &intact) {
@@ -123,19 +117,13 @@ int checkKernel(Connection &connection, const std::string &content, bool &intact
   return code;
 }
 
-int readKernel(Connection &connection, const std::string &content, const Digest::Bytes &digest, StoredKernel &kernel,
-               RowState &state) {
-  return selectKernel(connection, content, &digest, kernel, state);
-}
-
 int readKernelRow(Connection &connection, const std::string &content, KernelRow &row, RowState &state) {
-  Query query(connection, kSelectKernelRow);
-  query.bind(1, content);
+  Query query(connection, kSelectKernelRow, content);
   state = RowState::kMissing;
   if (!query.step())
     return query.code();
   StoredKernel kernel;
-  state = takeKernel(query, content, kernel);
+  state = takeKernel(query, content, kernel, nullptr);
   if (state != RowState::kIntact)
     return query.code();
   row = {content, query.text(4), query.text(5), query.text(6), query.text(7), query.text(0), query.integer(1), {}, {}};
@@ -150,16 +138,8 @@ int readKernelRow(Connection &connection, const std::string &content, KernelRow 
 }
 
 int writeKernelRow(Connection &connection, const KernelRow &row) {
-  return Query(connection, kPutKernel)
-      .bind(1, row.content)
-      .bind(2, row.templateName)
-      .bind(3, row.op)
-      .bind(4, row.target)
-      .bind(5, row.config)
-      .bind(6, row.manifest)
-      .bind(7, row.binaryBytes)
-      .bind(8, row.binary)
-      .bind(9, std::span<const std::byte>(row.digest))
+  return Query(connection, kPutKernel, row.content, row.templateName, row.op, row.target, row.config, row.manifest,
+               row.binaryBytes, row.binary, row.digest)
       .run();
 }
 

@@ -39,14 +39,12 @@ Digest::Bytes digestIn(std::span<const std::byte> column);
 enum class RowState { kIntact, kMissing, kDamaged };
 
 // Reads a kernel. If the compressed binary or the digest of a row is wrong, the result is kDamaged, and then `kernel`
-// must not be used.
-int readKernel(sqlite::Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state);
+// must not be used. If `digest` is given, it counts instead of the digest in the row.
+int readKernel(sqlite::Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state,
+               const Digest::Bytes *digest = nullptr);
 // Returns whether the row of the kernel exists and is undamaged. A choice whose kernel is missing or damaged cannot be
 // used.
 int checkKernel(sqlite::Connection &connection, const std::string &content, bool &intact);
-// Does what readKernel does, but compares with the given digest and ignores the digest in the row.
-int readKernel(sqlite::Connection &connection, const std::string &content, const Digest::Bytes &digest,
-               StoredKernel &kernel, RowState &state);
 // Reads a kernel for callers that copy rows to another file: it checks what readKernel checks, and also that the other
 // columns agree with the manifest.
 int readKernelRow(sqlite::Connection &connection, const std::string &content, KernelRow &row, RowState &state);

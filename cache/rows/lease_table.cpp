@@ -17,13 +17,10 @@ constexpr const char *kRenew = "UPDATE leases SET expires = ?5"
 constexpr const char *kDeleteLease =
     "DELETE FROM leases WHERE problem = ?1 AND device = ?2 AND work = ?3 AND owner = ?4";
 
-void bindKey(Query &query, const LeaseKey &key) { query.bind(1, key.problem).bind(2, key.device).bind(3, key.work); }
-
 } // namespace
 
 int readLease(Connection &connection, const LeaseKey &key, std::optional<LeaseRow> &row) {
-  Query query(connection, kSelectLease);
-  bindKey(query, key);
+  Query query(connection, kSelectLease, key.problem, key.device, key.work);
   row.reset();
   if (query.step())
     row = {query.text(0), {query.text(1), query.integer(2), query.integer(3)}, query.integer(4)};
@@ -31,26 +28,17 @@ int readLease(Connection &connection, const LeaseKey &key, std::optional<LeaseRo
 }
 
 int writeLease(Connection &connection, const LeaseKey &key, const LeaseRow &row) {
-  Query query(connection, kReplace);
-  bindKey(query, key);
-  return query.bind(4, row.owner)
-      .bind(5, row.process.host)
-      .bind(6, row.process.pid)
-      .bind(7, row.process.started)
-      .bind(8, row.expiresMs)
+  return Query(connection, kReplace, key.problem, key.device, key.work, row.owner, row.process.host, row.process.pid,
+               row.process.started, row.expiresMs)
       .run();
 }
 
 int renewLease(Connection &connection, const LeaseKey &key, const std::string &owner, int64_t expiresMs) {
-  Query query(connection, kRenew);
-  bindKey(query, key);
-  return query.bind(4, owner).bind(5, expiresMs).run();
+  return Query(connection, kRenew, key.problem, key.device, key.work, owner, expiresMs).run();
 }
 
 int deleteLease(Connection &connection, const LeaseKey &key, const std::string &owner) {
-  Query query(connection, kDeleteLease);
-  bindKey(query, key);
-  return query.bind(4, owner).run();
+  return Query(connection, kDeleteLease, key.problem, key.device, key.work, owner).run();
 }
 
 } // namespace nsa

@@ -1,7 +1,5 @@
 #include "cache/rows/route_rows.h"
 
-#include "cache/rows/choice_rows.h"
-
 namespace nsa {
 
 namespace {
@@ -48,10 +46,6 @@ int takeRoutes(Query &query, std::vector<StoredRoute> &routes) {
   return query.code();
 }
 
-Query &bindKey(Query &query, const std::string &family, const std::string &device, const std::string &name) {
-  return query.bind(1, family).bind(2, device).bind(3, name);
-}
-
 } // namespace
 
 int readRoute(Connection &connection, const std::string &family, const std::string &device, const std::string &name,
@@ -61,8 +55,8 @@ int readRoute(Connection &connection, const std::string &family, const std::stri
   if (const int code = hasTables(connection, has); code != SQLITE_OK || !has)
     return code;
   std::vector<StoredRoute> routes;
-  Query query(connection, kSelectRoute);
-  const int code = takeRoutes(bindKey(query, family, device, name), routes);
+  Query query(connection, kSelectRoute, family, device, name);
+  const int code = takeRoutes(query, routes);
   if (code == SQLITE_OK && !routes.empty())
     route = std::move(routes.front());
   return code;
@@ -77,26 +71,14 @@ int listRouteRows(Connection &connection, std::vector<StoredRoute> &routes) {
 }
 
 int writeRouteRow(Connection &connection, const StoredRoute &route) {
-  int code = SQLITE_OK;
-  {
-    Query query(connection, kPutRoute);
-    code =
-        bindKey(query, route.family, route.device, route.name).bind(4, route.threshold).bind(5, route.provenance).run();
-  }
-  if (code == SQLITE_OK) {
-    Query query(connection, kDeleteRouteEvidence);
-    code = bindKey(query, route.family, route.device, route.name).run();
-  }
-  for (size_t i = 0; code == SQLITE_OK && i < route.evidence.size(); ++i) {
-    const RouteMeasurement &measurement = route.evidence[i];
-    Query query(connection, kPutRouteEvidence);
-    code = bindKey(query, route.family, route.device, route.name)
-               .bind(4, static_cast<int64_t>(i))
-               .bind(5, measurement.size)
-               .bind(6, measurement.variant)
-               .bind(7, finiteOrZero(measurement.milliseconds))
-               .bind(8, finiteOrZero(measurement.ratio))
-               .bind(9, measurement.detail)
+  const auto &[family, device, name, threshold, provenance, evidence] = route;
+  int code = Query(connection, kPutRoute, family, device, name, threshold, provenance).run();
+  if (code == SQLITE_OK)
+    code = Query(connection, kDeleteRouteEvidence, family, device, name).run();
+  for (size_t i = 0; code == SQLITE_OK && i < evidence.size(); ++i) {
+    const RouteMeasurement &measured = evidence[i];
+    code = Query(connection, kPutRouteEvidence, family, device, name, static_cast<int64_t>(i), measured.size,
+                 measured.variant, measured.milliseconds, measured.ratio, measured.detail)
                .run();
   }
   return code;

@@ -24,8 +24,7 @@ int64_t today() {
 
 int UseLog::leaveOutKnown(Connection &connection, int64_t day) {
   for (auto content = contents.begin(); content != contents.end();) {
-    Query query(connection, kIsKnown);
-    query.bind(1, *content).bind(2, day);
+    Query query(connection, kIsKnown, *content, day);
     const bool known = query.step();
     if (query.code() != SQLITE_OK)
       return query.code();
@@ -36,7 +35,7 @@ int UseLog::leaveOutKnown(Connection &connection, int64_t day) {
 
 int UseLog::write(Connection &connection, int64_t day) const {
   for (const std::string &content : contents)
-    if (const int code = Query(connection, kPutUse).bind(1, content).bind(2, day).run())
+    if (const int code = Query(connection, kPutUse, content, day).run())
       return code;
   return SQLITE_OK;
 }

@@ -118,13 +118,11 @@ FileEdit::FileEdit(std::string_view content) : path(writeInput("edited", content
   }
 }
 
-void FileEdit::execute(const std::string &sql, std::string_view text) {
-  Query(connection, keep(sql)).bind(1, text).run();
-}
+void FileEdit::execute(const std::string &sql, std::string_view text) { Query(connection, keep(sql), text).run(); }
 void FileEdit::execute(const std::string &sql, std::span<const std::byte> bytes) {
-  Query(connection, keep(sql)).bind(1, bytes).run();
+  Query(connection, keep(sql), bytes).run();
 }
-void FileEdit::execute(const std::string &sql, int64_t number) { Query(connection, keep(sql)).bind(1, number).run(); }
+void FileEdit::execute(const std::string &sql, int64_t number) { Query(connection, keep(sql), number).run(); }
 
 std::string FileEdit::bytes(const std::string &sql) {
   Query query(connection, keep(sql));
@@ -147,10 +145,8 @@ void FileEdit::resealKernels() {
     RowState state;
     if (readKernel(connection, row.content, kernel, state) != SQLITE_OK || state == RowState::kMissing)
       continue;
-    Query(connection, "UPDATE kernels SET digest = ?1 WHERE content = ?2")
-        .bind(1, std::span<const std::byte>(
-                     Digest().field(row.content).field(kernel.manifest).field(kernel.binary).finish()))
-        .bind(2, row.content)
+    Query(connection, "UPDATE kernels SET digest = ?1 WHERE content = ?2",
+          Digest().field(row.content).field(kernel.manifest).field(kernel.binary).finish(), row.content)
         .run();
   }
 }

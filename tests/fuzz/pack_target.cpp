@@ -19,8 +19,7 @@ using sqlite::Query;
 
 // A kernel that was given out is the one of its row: by the row's digest, computed here.
 void checkKernel(CacheFile &file, const StoredKernel &kernel, const std::string &content) {
-  Query query(file.connection(), "SELECT digest FROM kernels WHERE content = ?1");
-  query.bind(1, content);
+  Query query(file.connection(), "SELECT digest FROM kernels WHERE content = ?1", content);
   expect(query.step(), "a kernel that is given out has a row");
   const Digest::Bytes digest = Digest().field(content).field(kernel.manifest).field(kernel.binary).finish();
   expect(kernel.content == content && std::ranges::equal(query.bytes(0), digest), "a kernel has the digest of its row");
