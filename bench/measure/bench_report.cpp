@@ -1,6 +1,7 @@
 #include "bench/measure/bench_report.h"
 
 #include "bench/measure/machine_facts.h"
+#include "runtime/base/text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -44,16 +45,11 @@ std::vector<std::string> fieldsOf(const nlohmann::ordered_json &rows) {
 }
 
 std::string toCsv(const nlohmann::ordered_json &rows, const std::vector<std::string> &fields) {
-  std::string csv;
-  for (const std::string &field : fields)
-    csv += (csv.empty() ? "" : ",") + field;
-  csv += "\n";
-  for (const auto &row : rows) {
-    std::string line;
-    for (const std::string &field : fields)
-      line += (&field == &fields.front() ? "" : ",") + (row.contains(field) ? csvCell(row[field]) : "");
-    csv += line + "\n";
-  }
+  std::string csv = joined(fields, ",") + "\n";
+  for (const auto &row : rows)
+    csv +=
+        joined(fields, ",", [&](const std::string &field) { return row.contains(field) ? csvCell(row[field]) : ""; }) +
+        "\n";
   return csv;
 }
 

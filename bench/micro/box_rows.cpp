@@ -8,23 +8,14 @@ namespace {
 
 constexpr int kTileRows = 64, kTileColumns = 64, kTileBytes = kTileRows * kTileColumns * 2;
 constexpr int kMatrixRows = 4096;
-constexpr int kLayoutRows[] = {64, 16, 8, 4, 2, 1};
 
 MicroSource layoutSource() { return {"box_layout.cu", {}}; }
-
-std::vector<RingJob> rowJobs() {
-  std::vector<RingJob> jobs;
-  for (const int issuers : {1, 32})
-    for (const int rows : {64, 16, 8, 4})
-      jobs.push_back({.boxRows = rows, .stageKb = 8, .inFlightKb = 96, .issuers = issuers});
-  return jobs;
-}
 
 // Where the box that fills rows `box * rows` and on of the tile begins in memory.
 int sourceRow(int box, int rows) { return (box * 1237 + 411) * rows % (kMatrixRows - kTileRows); }
 
 // Bytes of a tile made of boxes of so many rows that are not where the swizzle of one box would have them.
-Result<int> misplacedBytes(MicroDevice &device, int rows) {
+Result<std::vector<double>> misplacedBytes(MicroDevice &device, int rows) {
   tools::Accelerator &accelerator = device.accelerator();
   std::vector<uint16_t> matrix(static_cast<size_t>(kMatrixRows) * kTileColumns);
   for (size_t i = 0; i < matrix.size(); ++i)
@@ -58,34 +49,25 @@ Result<int> misplacedBytes(MicroDevice &device, int rows) {
           matrix[static_cast<size_t>(from) * kTileColumns + static_cast<size_t>(column)])
         misplaced += 2;
     }
-  return misplaced;
+  return std::vector{static_cast<double>(misplaced)};
 }
 
 } // namespace
 
-std::vector<MicroSource> boxRowSources() {
-  std::vector<MicroSource> sources{layoutSource()};
-  for (const RingJob &job : rowJobs())
-    sources.push_back(ringSource(job));
-  return sources;
-}
-
-Status measureBoxRows(MicroDevice &device, MicroReport &report) {
-  for (const int rows : kLayoutRows) {
-    NSA_ASSIGN_OR_RETURN(int misplaced, misplacedBytes(device, rows));
-    NSA_RETURN_IF_ERROR(report.add("box", "tile of 64 rows from boxes of " + std::to_string(rows) + ": misplaced",
-                                   "bytes", {static_cast<double>(misplaced)}, {{"box_rows", rows}}));
-  }
-  NSA_ASSIGN_OR_RETURN(tools::Buffer memory, device.accelerator().allocate(32 << 20));
-  NSA_RETURN_IF_ERROR(device.accelerator().fill(memory.data(), 0x3c, memory.size()));
-  for (const RingJob &job : rowJobs()) {
-    NSA_ASSIGN_OR_RETURN(std::vector<double> rates, ringRate(device, report.samples(), memory, job));
-    NSA_RETURN_IF_ERROR(report.add("box",
-                                   "boxes of " + std::to_string(job.boxRows) + " rows, started by " +
-                                       (job.issuers == 1 ? "one thread" : "32 lanes"),
-                                   "TB/s", std::move(rates), ringColumns(job)));
-  }
-  return Status::ok();
+std::vector<MicroJob> boxRowJobs() {
+  std::vector<MicroJob> jobs;
+  for (const int rows : {64, 16, 8, 4, 2, 1})
+    jobs.push_back({"tile of 64 rows from boxes of " + std::to_string(rows) + ": misplaced",
+                    "bytes",
+                    layoutSource(),
+                    {{"box_rows", rows}},
+                    [rows](MicroDevice &device, int) { return misplacedBytes(device, rows); }});
+  for (const int issuers : {1, 32})
+    for (const int rows : {64, 16, 8, 4})
+      jobs.push_back(ringMicroJob("boxes of " + std::to_string(rows) + " rows, started by " +
+                                      (issuers == 1 ? "one thread" : "32 lanes"),
+                                  {.boxRows = rows, .stageKb = 8, .inFlightKb = 96, .issuers = issuers}));
+  return jobs;
 }
 
 } // namespace nsa::bench

@@ -21,7 +21,7 @@ MicroSource exponentSource(const ExponentJob &job) {
   return {"exponent_rate.cu", {{"kExponents", job.exponents}, {"kProducts", job.products}, {"kOverlap", job.overlap}}};
 }
 
-std::vector<ExponentJob> exponentJobs() {
+std::vector<ExponentJob> measured() {
   std::vector<ExponentJob> jobs{{.products = false, .warpgroups = 3}};
   for (const bool overlap : {true, false})
     for (const int exponents : {0, 64, 96, 128})
@@ -31,38 +31,34 @@ std::vector<ExponentJob> exponentJobs() {
   return jobs;
 }
 
-} // namespace
-
-std::vector<MicroSource> exponentSources() {
-  std::vector<MicroSource> sources;
-  for (const ExponentJob &job : exponentJobs())
-    sources.push_back(exponentSource(job));
-  return sources;
+Result<std::vector<double>> sampleExponents(MicroDevice &device, int samples, const ExponentJob &job) {
+  const int tileClocks = (job.products ? kProductFlops / static_cast<int>(kPeakFlopsPerClock) : 0) +
+                         job.exponents * kWarpgroupThreads / kExponentsPerClock;
+  const int tiles = kClocksPerSample / (tileClocks * job.warpgroups);
+  const double flops = static_cast<double>(kProductFlops) * tiles * job.warpgroups;
+  const double exponents = static_cast<double>(job.exponents) * kWarpgroupThreads * tiles * job.warpgroups;
+  return converted(
+      blockClocks(device, samples, exponentSource(job),
+                  {.blocks = device.multiprocessors(),
+                   .threads = static_cast<unsigned>(job.warpgroups * kWarpgroupThreads),
+                   .sharedBytes = kSharedBytes},
+                  tiles),
+      [&](double clocks) { return job.products ? 100 * flops / clocks / kPeakFlopsPerClock : exponents / clocks; });
 }
 
-Status measureExponents(MicroDevice &device, MicroReport &report) {
-  for (const ExponentJob &job : exponentJobs()) {
-    const int tileClocks = (job.products ? kProductFlops / static_cast<int>(kPeakFlopsPerClock) : 0) +
-                           job.exponents * kWarpgroupThreads / kExponentsPerClock;
-    const int tiles = kClocksPerSample / (tileClocks * job.warpgroups);
-    NSA_ASSIGN_OR_RETURN(std::vector<double> clocks,
-                         blockClocks(device, report.samples(), exponentSource(job),
-                                     {.blocks = device.multiprocessors(),
-                                      .threads = static_cast<unsigned>(job.warpgroups * kWarpgroupThreads),
-                                      .sharedBytes = kSharedBytes},
-                                     tiles));
-    const double flops = static_cast<double>(kProductFlops) * tiles * job.warpgroups;
-    const double exponents = static_cast<double>(job.exponents) * kWarpgroupThreads * tiles * job.warpgroups;
-    for (double &sample : clocks)
-      sample = job.products ? 100 * flops / sample / kPeakFlopsPerClock : exponents / sample;
-    const std::string what = std::to_string(job.exponents) + " exponents a thread and tile ";
-    NSA_RETURN_IF_ERROR(report.add("exponent",
-                                   what + (job.products ? job.overlap ? "beside" : "after" : "without") +
-                                       " its products, " + std::to_string(job.warpgroups) + " warpgroups",
-                                   job.products ? "% of peak" : "ex2/clock/SM", std::move(clocks),
-                                   {{"exponents", job.exponents}, {"warpgroups", job.warpgroups}}));
-  }
-  return Status::ok();
+} // namespace
+
+std::vector<MicroJob> exponentJobs() {
+  std::vector<MicroJob> jobs;
+  for (const ExponentJob &job : measured())
+    jobs.push_back({std::to_string(job.exponents) + " exponents a thread and tile " +
+                        (job.products ? job.overlap ? "beside" : "after" : "without") + " its products, " +
+                        std::to_string(job.warpgroups) + " warpgroups",
+                    job.products ? "% of peak" : "ex2/clock/SM",
+                    exponentSource(job),
+                    {{"exponents", job.exponents}, {"warpgroups", job.warpgroups}},
+                    [job](MicroDevice &device, int samples) { return sampleExponents(device, samples, job); }});
+  return jobs;
 }
 
 } // namespace nsa::bench

@@ -30,47 +30,52 @@ Result<double> clockRate(MicroDevice &device) {
   return static_cast<double>(kClockProbe) / (median(times) * 1e3);
 }
 
-Status measureGap(MicroDevice &device, MicroReport &report, const GapJob &job, double clocksPerUs) {
-  for (const bool graph : {false, true})
-    for (const bool programmatic : {false, true}) {
-      int64_t clocks = job.clocks;
-      MicroLaunch launch{.programmatic = programmatic};
-      if (job.blocksPerMultiprocessor)
-        launch = {.blocks = device.multiprocessors() * job.blocksPerMultiprocessor,
-                  .threads = 256,
-                  .sharedBytes = job.sharedKb << 10,
-                  .programmatic = programmatic};
-      tools::Recording run = [&] { return device.launch(spinSource(), launch, {&clocks}, kKernels); };
-      if (graph) {
-        NSA_ASSIGN_OR_RETURN(run, device.accelerator().record(run));
-      }
-      NSA_ASSIGN_OR_RETURN(std::vector<double> times, device.time(report.samples(), run));
-      for (double &sample : times)
-        sample = sample * 1e3 / kKernels - static_cast<double>(job.clocks) / clocksPerUs;
-      NSA_RETURN_IF_ERROR(report.add("launch",
-                                     std::string(job.text) + ", " + (graph ? "graph" : "stream") +
-                                         (programmatic ? ", programmatic" : "") + (job.clocks ? ": gap" : ": period"),
-                                     "us", std::move(times), {{"programmatic", programmatic ? 1 : 0}}));
-    }
-  return Status::ok();
+// The time from kernel to kernel beyond the kernel's work.
+Result<std::vector<double>> sampleGap(MicroDevice &device, int samples, const GapJob &job, bool graph,
+                                      bool programmatic) {
+  NSA_ASSIGN_OR_RETURN(const double clocksPerUs, clockRate(device));
+  int64_t clocks = job.clocks;
+  MicroLaunch launch{.programmatic = programmatic};
+  if (job.blocksPerMultiprocessor)
+    launch = {.blocks = device.multiprocessors() * job.blocksPerMultiprocessor,
+              .threads = 256,
+              .sharedBytes = job.sharedKb << 10,
+              .programmatic = programmatic};
+  tools::Recording run = [&] { return device.launch(spinSource(), launch, {&clocks}, kKernels); };
+  if (graph) {
+    NSA_ASSIGN_OR_RETURN(run, device.accelerator().record(run));
+  }
+  return converted(device.time(samples, run),
+                   [&](double milliseconds) {
+                     return milliseconds * 1e3 / kKernels - static_cast<double>(job.clocks) / clocksPerUs;
+                   });
 }
 
 } // namespace
 
-std::vector<MicroSource> launchGapSources() { return {spinSource()}; }
-
-Status measureLaunchGaps(MicroDevice &device, MicroReport &report) {
-  NSA_ASSIGN_OR_RETURN(double rate, clockRate(device));
-  NSA_RETURN_IF_ERROR(report.add("launch", "clock of a multiprocessor that only counts", "MHz", {rate}));
+std::vector<MicroJob> launchGapJobs() {
+  std::vector<MicroJob> jobs;
+  const auto add = [&](const std::string &measure, const char *unit, const nlohmann::ordered_json &columns,
+                       auto sample) { jobs.push_back({measure, unit, spinSource(), columns, sample}); };
+  add("clock of a multiprocessor that only counts", "MHz", {},
+      [](MicroDevice &device, int) -> Result<std::vector<double>> {
+        NSA_ASSIGN_OR_RETURN(const double rate, clockRate(device));
+        return std::vector{rate};
+      });
   for (const GapJob &job : kGapJobs)
-    NSA_RETURN_IF_ERROR(measureGap(device, report, job, rate));
+    for (const bool graph : {false, true})
+      for (const bool programmatic : {false, true})
+        add(std::string(job.text) + ", " + (graph ? "graph" : "stream") + (programmatic ? ", programmatic" : "") +
+                (job.clocks ? ": gap" : ": period"),
+            "us", {{"programmatic", programmatic ? 1 : 0}},
+            [=](MicroDevice &device, int samples) { return sampleGap(device, samples, job, graph, programmatic); });
   // One launch alone, host and device: what a single call takes until it is seen to have ended.
-  int64_t none = 0;
-  NSA_ASSIGN_OR_RETURN(std::vector<double> alone,
-                       device.time(report.samples(), [&] { return device.launch(spinSource(), {}, {&none}); }));
-  for (double &sample : alone)
-    sample *= 1e3;
-  return report.add("launch", "empty, alone between two events", "us", std::move(alone));
+  add("empty, alone between two events", "us", {}, [](MicroDevice &device, int samples) {
+    int64_t none = 0;
+    return converted(device.time(samples, [&] { return device.launch(spinSource(), {}, {&none}); }),
+                     [](double milliseconds) { return milliseconds * 1e3; });
+  });
+  return jobs;
 }
 
 } // namespace nsa::bench

@@ -19,6 +19,12 @@ Status unavailableDevice(const std::string &name, const std::string &reason) {
 
 } // namespace
 
+double medianClocks(std::vector<int64_t> clocks) {
+  const auto middle = clocks.begin() + static_cast<long>(clocks.size() / 2);
+  std::nth_element(clocks.begin(), middle, clocks.end());
+  return static_cast<double>(*middle);
+}
+
 Result<std::unique_ptr<MicroDevice>> MicroDevice::open(const std::string &name) {
   NSA_ASSIGN_OR_RETURN(const std::optional<int> ordinal, gpuOrdinal(name));
   if (!ordinal)

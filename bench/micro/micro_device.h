@@ -27,6 +27,9 @@ struct MicroMatrix {
   uint64_t columns = 0, rows = 0, rowBytes = 0;
 };
 
+// The median of the clock cycles of several blocks.
+double medianClocks(std::vector<int64_t> clocks);
+
 class MicroDevice {
 public:
   // The error is kUnavailable if the machine has no GPU, no NVRTC for its driver, or a GPU that is not sm_90a.

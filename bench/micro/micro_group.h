@@ -1,53 +1,51 @@
 // The groups of nsa_bench_micro, one for each section of docs/hopper_measurements.md. A group of microbenchmarks has
-// the kernels that it needs, and the function that measures it.
-// Thread-safety: only one thread at a time may use a MicroReport.
+// jobs, each of which times one kernel.
+// Thread-safety: one thread.
 #pragma once
 
-#include "bench/measure/bench_report.h"
 #include "bench/micro/micro_device.h"
 
-#include <span>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace nsa::bench {
 
-class MicroReport {
-public:
-  MicroReport(BenchReport &report, int samples) : report(report), sampleCount(samples) {}
-
-  int samples() const { return sampleCount; }
-  // Prints and writes a row with the median, the least and the greatest of the samples. `parameters` are further
-  // columns.
-  Status add(const std::string &group, const std::string &measure, const std::string &unit, std::vector<double> samples,
-             const nlohmann::ordered_json &parameters = nlohmann::ordered_json::object());
-
-private:
-  BenchReport &report;
-  int sampleCount;
+struct MicroJob {
+  std::string measure, unit; // columns of the job's row
+  MicroSource source;        // is loaded before `sample` is called
+  nlohmann::ordered_json columns;
+  // Returns the samples, or none if this card has no room for the job.
+  std::function<Result<std::vector<double>>(MicroDevice &device, int samples)> sample;
 };
 
 struct MicroGroup {
   const char *name;
-  std::vector<MicroSource> (*sources)();
-  Status (*measure)(MicroDevice &device, MicroReport &report);
+  std::vector<MicroJob> (*jobs)();
 };
 
-std::span<const MicroGroup> microGroups();
+std::vector<MicroJob> compileCostJobs();
+std::vector<MicroJob> tmaRingJobs();
+std::vector<MicroJob> productRateJobs();
+std::vector<MicroJob> exponentJobs();
+std::vector<MicroJob> boxRowJobs();
+std::vector<MicroJob> partialStoreJobs();
+std::vector<MicroJob> clusterJobs();
+std::vector<MicroJob> launchGapJobs();
+inline constexpr MicroGroup kMicroGroups[] = {
+    {"compile", compileCostJobs}, // first, alone: the others' kernels are compiled on all cores
+    {"tma", tmaRingJobs},         {"product", productRateJobs}, {"exponent", exponentJobs}, {"box", boxRowJobs},
+    {"store", partialStoreJobs},  {"cluster", clusterJobs},     {"launch", launchGapJobs},
+};
 
-std::vector<MicroSource> tmaRingSources();
-Status measureTmaRing(MicroDevice &device, MicroReport &report);
-std::vector<MicroSource> boxRowSources();
-Status measureBoxRows(MicroDevice &device, MicroReport &report);
-std::vector<MicroSource> productRateSources();
-Status measureProductRates(MicroDevice &device, MicroReport &report);
-std::vector<MicroSource> exponentSources();
-Status measureExponents(MicroDevice &device, MicroReport &report);
-std::vector<MicroSource> partialStoreSources();
-Status measurePartialStores(MicroDevice &device, MicroReport &report);
-std::vector<MicroSource> clusterSources();
-Status measureClusters(MicroDevice &device, MicroReport &report);
-std::vector<MicroSource> launchGapSources();
-Status measureLaunchGaps(MicroDevice &device, MicroReport &report);
-std::vector<MicroSource> compileCostSources();
-Status measureCompileCosts(MicroDevice &device, MicroReport &report);
+// Converts each sample.
+template <typename Convert>
+Result<std::vector<double>> converted(Result<std::vector<double>> samples, const Convert &convert) {
+  if (samples)
+    for (double &sample : *samples)
+      sample = convert(sample);
+  return samples;
+}
 
 } // namespace nsa::bench

@@ -21,42 +21,37 @@ constexpr StoreJob kStoreJobs[] = {
     {"red.add.v4, fp32", 4, 4},
 };
 
+int placeBytesOf(const StoreJob &job) { return kSlotRows * kSlotColumns * job.elementBytes; }
+
 MicroSource storeSource(const StoreJob &job) { return {"partial_store.cu", {{"kMode", job.mode}}}; }
+
+// Terabytes per second into places of `bytes` together.
+Result<std::vector<double>> sampleStores(MicroDevice &device, int samples, const StoreJob &job, int64_t bytes) {
+  NSA_ASSIGN_OR_RETURN(tools::Buffer places, device.accelerator().allocate(static_cast<size_t>(bytes)));
+  NSA_RETURN_IF_ERROR(device.accelerator().fill(places.data(), 0, places.size()));
+  int placeBytes = placeBytesOf(job);
+  uint32_t mask = static_cast<uint32_t>(bytes / placeBytes) - 1;
+  uint32_t rounds = static_cast<uint32_t>(std::max<int64_t>(kPayload / bytes, 1));
+  void *to = places.data();
+  const MicroLaunch launch{
+      .blocks = device.multiprocessors() * kBlocksPerMultiprocessor, .threads = kThreads, .sharedBytes = kSharedBytes};
+  return converted(
+      device.time(samples, [&] { return device.launch(storeSource(job), launch, {&to, &placeBytes, &mask, &rounds}); }),
+      [&](double milliseconds) { return static_cast<double>(bytes) * rounds / (milliseconds * 1e-3) / 1e12; });
+}
 
 } // namespace
 
-std::vector<MicroSource> partialStoreSources() {
-  std::vector<MicroSource> sources;
+std::vector<MicroJob> partialStoreJobs() {
+  std::vector<MicroJob> jobs;
   for (const StoreJob &job : kStoreJobs)
-    sources.push_back(storeSource(job));
-  return sources;
-}
-
-Status measurePartialStores(MicroDevice &device, MicroReport &report) {
-  NSA_ASSIGN_OR_RETURN(tools::Buffer places, device.accelerator().allocate(kLargeBf16Bytes * 2));
-  NSA_RETURN_IF_ERROR(device.accelerator().fill(places.data(), 0, places.size()));
-  for (const StoreJob &job : kStoreJobs)
-    for (const bool large : {false, true}) {
-      int placeBytes = kSlotRows * kSlotColumns * job.elementBytes;
-      const int64_t bytes = large ? kLargeBf16Bytes * job.elementBytes / 2 : kSmallBytes;
-      uint32_t mask = static_cast<uint32_t>(bytes / placeBytes) - 1;
-      uint32_t rounds = static_cast<uint32_t>(std::max<int64_t>(kPayload / bytes, 1));
-      void *to = places.data();
-      const MicroLaunch launch{.blocks = device.multiprocessors() * kBlocksPerMultiprocessor,
-                               .threads = kThreads,
-                               .sharedBytes = kSharedBytes};
-      Result<std::vector<double>> times = device.time(report.samples(), [&] {
-        return device.launch(storeSource(job), launch, {&to, &placeBytes, &mask, &rounds});
-      });
-      if (!times)
-        return times.status();
-      for (double &sample : *times)
-        sample = static_cast<double>(bytes) * rounds / (sample * 1e-3) / 1e12;
-      NSA_RETURN_IF_ERROR(
-          report.add("store", std::string(job.text) + ", places of " + std::to_string(bytes >> 20) + " MB", "TB/s",
-                     std::move(*times), {{"footprint_mb", bytes >> 20}, {"place_bytes", placeBytes}}));
-    }
-  return Status::ok();
+    for (const int64_t bytes : {kSmallBytes, kLargeBf16Bytes * job.elementBytes / 2})
+      jobs.push_back({std::string(job.text) + ", places of " + std::to_string(bytes >> 20) + " MB",
+                      "TB/s",
+                      storeSource(job),
+                      {{"footprint_mb", bytes >> 20}, {"place_bytes", placeBytesOf(job)}},
+                      [=](MicroDevice &device, int samples) { return sampleStores(device, samples, job, bytes); }});
+  return jobs;
 }
 
 } // namespace nsa::bench

@@ -12,7 +12,6 @@ constexpr int kCardClocks = 15'000'000; // some 10 ms
 constexpr int kCardWarmUps = 30;        // clocks fall within some tenths of a second
 
 constexpr int kColumns[] = {16, 32, 64, 128, 256};
-constexpr int kMmaWarps[] = {4, 8, 16};
 constexpr int kMmaFlops = 16 * 8 * 16 * 2, kMmaChains = 8;
 
 MicroSource mmaSource() { return {"mma_rate.cu", {{"kChains", kMmaChains}}}; }
@@ -64,24 +63,23 @@ MicroLaunch launchOf(const MicroDevice &device, const ProductJob &job) {
 }
 
 // In percent of what the tensor cores can do.
-std::vector<double> shares(std::vector<double> clocks, double flops) {
-  for (double &sample : clocks)
-    sample = 100 * flops / sample / kPeakFlopsPerClock;
-  return clocks;
+Result<std::vector<double>> shares(Result<std::vector<double>> clocks, double flops) {
+  return converted(std::move(clocks), [&](double sample) { return 100 * flops / sample / kPeakFlopsPerClock; });
 }
 
-Status measureMma(MicroDevice &device, MicroReport &report) {
-  for (const int warps : kMmaWarps) {
-    const int iterations = 4000;
-    NSA_ASSIGN_OR_RETURN(std::vector<double> clocks,
-                         blockClocks(device, report.samples(), mmaSource(),
-                                     {.blocks = device.multiprocessors(), .threads = static_cast<unsigned>(warps) * 32},
-                                     iterations));
-    const double flops = static_cast<double>(kMmaFlops) * kMmaChains * iterations * warps;
-    NSA_RETURN_IF_ERROR(report.add("product", "mma.sync m16n8k16, " + std::to_string(warps) + " warps", "% of peak",
-                                   shares(std::move(clocks), flops), {{"warps", warps}}));
-  }
-  return Status::ok();
+MicroJob mmaJob(int warps) {
+  return {"mma.sync m16n8k16, " + std::to_string(warps) + " warps",
+          "% of peak",
+          mmaSource(),
+          {{"warps", warps}},
+          [warps](MicroDevice &device, int samples) {
+            const int iterations = 4000;
+            return shares(
+                blockClocks(device, samples, mmaSource(),
+                            {.blocks = device.multiprocessors(), .threads = static_cast<unsigned>(warps) * 32},
+                            iterations),
+                static_cast<double>(kMmaFlops) * kMmaChains * iterations * warps);
+          }};
 }
 
 // The whole card by the time that passes, TFLOP/s, after it has run warm.
@@ -92,12 +90,9 @@ Result<std::vector<double>> cardRate(MicroDevice &device, int samples, const Pro
   int groups = kCardClocks / (job.columns / 2 * job.steps * job.warpgroups);
   auto enqueue = [&] { return device.launch(productSource(job), launch, {&groups, &to}); };
   NSA_RETURN_IF_ERROR(device.time(kCardWarmUps, enqueue).status());
-  Result<std::vector<double>> times = device.time(samples, enqueue);
-  if (!times)
-    return times.status();
-  for (double &sample : *times)
-    sample = flopsOf(job) * groups * launch.blocks / (sample * 1e-3) / 1e12;
-  return times;
+  return converted(device.time(samples, enqueue), [&](double milliseconds) {
+    return flopsOf(job) * groups * launch.blocks / (milliseconds * 1e-3) / 1e12;
+  });
 }
 
 } // namespace
@@ -121,36 +116,24 @@ Result<std::vector<double>> blockClocks(MicroDevice &device, int samples, const 
   NSA_ASSIGN_OR_RETURN(tools::Buffer clocks, device.accelerator().allocate(launch.blocks * sizeof(int64_t)));
   void *to = clocks.data();
   return device.clocks(
-      samples, clocks, launch.blocks, [&] { return device.launch(source, launch, {&repetitions, &to}); },
-      [](std::vector<int64_t> numbers) {
-        std::nth_element(numbers.begin(), numbers.begin() + static_cast<long>(numbers.size() / 2), numbers.end());
-        return static_cast<double>(numbers[numbers.size() / 2]);
-      });
+      samples, clocks, launch.blocks, [&] { return device.launch(source, launch, {&repetitions, &to}); }, medianClocks);
 }
 
-std::vector<MicroSource> productRateSources() {
-  std::vector<MicroSource> sources{mmaSource()};
-  for (const std::vector<ProductJob> &jobs : {rateJobs(), cardJobs()})
-    for (const ProductJob &job : jobs)
-      sources.push_back(productSource(job));
-  return sources;
-}
-
-Status measureProductRates(MicroDevice &device, MicroReport &report) {
-  for (const ProductJob &job : rateJobs()) {
-    const int groups = kClocksPerSample / (job.columns / 2 * job.steps * job.warpgroups);
-    NSA_ASSIGN_OR_RETURN(std::vector<double> clocks,
-                         blockClocks(device, report.samples(), productSource(job), launchOf(device, job), groups));
-    NSA_RETURN_IF_ERROR(report.add("product", productText(job), "% of peak",
-                                   shares(std::move(clocks), flopsOf(job) * groups), productColumns(job)));
-  }
-  NSA_RETURN_IF_ERROR(measureMma(device, report));
-  for (const ProductJob &job : cardJobs()) {
-    NSA_ASSIGN_OR_RETURN(std::vector<double> rates, cardRate(device, report.samples(), job));
-    NSA_RETURN_IF_ERROR(
-        report.add("product", productText(job) + ", whole card", "TFLOP/s", std::move(rates), productColumns(job)));
-  }
-  return Status::ok();
+std::vector<MicroJob> productRateJobs() {
+  std::vector<MicroJob> jobs;
+  for (const ProductJob &job : rateJobs())
+    jobs.push_back({productText(job), "% of peak", productSource(job), productColumns(job),
+                    [job](MicroDevice &device, int samples) {
+                      const int groups = kClocksPerSample / (job.columns / 2 * job.steps * job.warpgroups);
+                      return shares(blockClocks(device, samples, productSource(job), launchOf(device, job), groups),
+                                    flopsOf(job) * groups);
+                    }});
+  for (const int warps : {4, 8, 16})
+    jobs.push_back(mmaJob(warps));
+  for (const ProductJob &job : cardJobs())
+    jobs.push_back({productText(job) + ", whole card", "TFLOP/s", productSource(job), productColumns(job),
+                    [job](MicroDevice &device, int samples) { return cardRate(device, samples, job); }});
+  return jobs;
 }
 
 } // namespace nsa::bench

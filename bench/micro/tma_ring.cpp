@@ -19,7 +19,7 @@ std::string ringText(const RingJob &job) {
          std::to_string(job.inFlightKb) + " KB in flight";
 }
 
-std::vector<RingJob> ringJobs() {
+std::vector<RingJob> measured() {
   std::vector<RingJob> jobs;
   for (const bool multicast : {false, true}) {
     const RingJob base{.multicast = multicast};
@@ -47,29 +47,22 @@ std::vector<RingJob> ringJobs() {
   return jobs;
 }
 
-} // namespace
-
-MicroSource ringSource(const RingJob &job) {
-  return {"tma_ring.cu",
-          {{"kCluster", job.multicast ? 2 : 1},
-           {"kIssuers", job.issuers},
-           {"kScattered", job.order == BoxOrder::kScattered}}};
-}
-
 nlohmann::ordered_json ringColumns(const RingJob &job) {
   return {{"footprint_mb", job.footprintMb},    {"box_rows", job.boxRows},
           {"in_flight_kb", job.inFlightKb},     {"order", orderName(job.order)},
           {"multicast", job.multicast ? 2 : 1}, {"issuers", job.issuers}};
 }
 
-Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const tools::Buffer &memory,
-                                     const RingJob &job) {
+// The terabytes per second that arrive in shared memory.
+Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const RingJob &job) {
   const int64_t footprint = static_cast<int64_t>(job.footprintMb) << 20;
   const int stageBytes = job.stageKb * 1024, boxBytes = job.boxRows * kBoxRowBytes;
   int stages = job.inFlightKb / job.stageKb, stageBoxes = stageBytes / boxBytes;
   int boxes = static_cast<int>(footprint / boxBytes), boxRows = job.boxRows;
-  if (static_cast<int64_t>(memory.size()) < footprint || stages < 1 || stages > kMostStages || stageBoxes < 1)
+  if (stages < 1 || stages > kMostStages || stageBoxes < 1)
     return Status::error(ErrorCode::kInternal, ringText(job) + ": not a ring that fits");
+  NSA_ASSIGN_OR_RETURN(tools::Buffer memory, device.accelerator().allocate(static_cast<size_t>(footprint)));
+  NSA_RETURN_IF_ERROR(device.accelerator().fill(memory.data(), 0x3c, memory.size()));
   // With multicast each of the two blocks starts half of every box.
   const unsigned cluster = job.multicast ? 2 : 1;
   NSA_ASSIGN_OR_RETURN(cuda::TensorMap map,
@@ -84,32 +77,35 @@ Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const too
                            .sharedBytes = static_cast<unsigned>(2048 + stages * stageBytes),
                            .cluster = cluster};
   const MicroSource source = ringSource(job);
-  Result<std::vector<double>> times = device.time(samples, [&] {
-    return device.launch(source, launch, {&map, &boxes, &boxRows, &stageBoxes, &stages, &iterations, &order});
-  });
-  if (!times)
-    return times.status();
   const double bytes = static_cast<double>(stageBytes) * iterations * launch.blocks;
-  for (double &sample : *times)
-    sample = bytes / (sample * 1e-3) / 1e12;
-  return times;
+  return converted(device.time(samples,
+                               [&] {
+                                 return device.launch(
+                                     source, launch,
+                                     {&map, &boxes, &boxRows, &stageBoxes, &stages, &iterations, &order});
+                               }),
+                   [&](double milliseconds) { return bytes / (milliseconds * 1e-3) / 1e12; });
 }
 
-std::vector<MicroSource> tmaRingSources() {
-  std::vector<MicroSource> sources;
-  for (const RingJob &job : ringJobs())
-    sources.push_back(ringSource(job));
-  return sources;
+} // namespace
+
+MicroSource ringSource(const RingJob &job) {
+  return {"tma_ring.cu",
+          {{"kCluster", job.multicast ? 2 : 1},
+           {"kIssuers", job.issuers},
+           {"kScattered", job.order == BoxOrder::kScattered}}};
 }
 
-Status measureTmaRing(MicroDevice &device, MicroReport &report) {
-  NSA_ASSIGN_OR_RETURN(tools::Buffer memory, device.accelerator().allocate(120 << 20));
-  NSA_RETURN_IF_ERROR(device.accelerator().fill(memory.data(), 0x3c, memory.size()));
-  for (const RingJob &job : ringJobs()) {
-    NSA_ASSIGN_OR_RETURN(std::vector<double> rates, ringRate(device, report.samples(), memory, job));
-    NSA_RETURN_IF_ERROR(report.add("tma", ringText(job), "TB/s", std::move(rates), ringColumns(job)));
-  }
-  return Status::ok();
+MicroJob ringMicroJob(const std::string &measure, const RingJob &job) {
+  return {measure, "TB/s", ringSource(job), ringColumns(job),
+          [job](MicroDevice &device, int samples) { return ringRate(device, samples, job); }};
+}
+
+std::vector<MicroJob> tmaRingJobs() {
+  std::vector<MicroJob> jobs;
+  for (const RingJob &job : measured())
+    jobs.push_back(ringMicroJob(ringText(job), job));
+  return jobs;
 }
 
 } // namespace nsa::bench

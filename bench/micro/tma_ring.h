@@ -22,10 +22,7 @@ struct RingJob {
 };
 
 MicroSource ringSource(const RingJob &job);
-// Returns, for each sample, the terabytes per second that arrive in shared memory. The boxes are read from `memory`,
-// which must have at least `job.footprintMb` MiB.
-Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const tools::Buffer &memory, const RingJob &job);
-// The job's parameters as columns of a result row.
-nlohmann::ordered_json ringColumns(const RingJob &job);
+// The job with the unit TB/s: the bytes that arrive in shared memory.
+MicroJob ringMicroJob(const std::string &measure, const RingJob &job);
 
 } // namespace nsa::bench

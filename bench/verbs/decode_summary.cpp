@@ -1,5 +1,7 @@
 #include "bench/verbs/decode_summary.h"
 
+#include "runtime/base/text.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -15,10 +17,7 @@ constexpr const char *kOptional[] = {"reads_actual_decode", "reads_expected_deco
 
 constexpr double kGreatestCount = 9007199254740991; // doubles hold every whole number up to it
 
-std::string trimmed(const std::string &text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
+std::string trimmed(const std::string &text) { return std::string(trim(text)); }
 
 std::vector<std::string> cellsOf(const std::string &line) {
   std::vector<std::string> cells;

@@ -73,10 +73,10 @@ TEST(MicroKernels, HoldWhatTheyTime) {
   NSA_REQUIRE_NVRTC();
   auto nvrtc = Nvrtc::open({});
   std::vector<bench::MicroSource> sources;
-  for (const bench::MicroGroup &group : bench::microGroups())
-    for (const bench::MicroSource &source : group.sources())
-      if (std::find(sources.begin(), sources.end(), source) == sources.end())
-        sources.push_back(source);
+  for (const bench::MicroGroup &group : bench::kMicroGroups)
+    for (const bench::MicroJob &job : group.jobs())
+      if (std::find(sources.begin(), sources.end(), job.source) == sources.end())
+        sources.push_back(job.source);
   EXPECT_GE(sources.size(), 30u);
   for (const bench::MicroSource &source : sources) {
     SCOPED_TRACE(source.name());
