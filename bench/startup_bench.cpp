@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <map>
 #include <spawn.h>
 #include <sstream>
 #include <sys/wait.h>

@@ -1,57 +1,45 @@
 #include "bench/measure/fma_peak.h"
 
-#include <algorithm>
+#include "bench/measure/timing.h"
+
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <thread>
-#include <vector>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace nsa::bench {
 
 #if defined(__x86_64__)
 namespace {
 
-// A fused multiply-add takes 4 cycles and two start per cycle, so 8 independent chains would just suffice; 16 leave
-// room for the scheduler, and AVX-512 has registers for more than them. No memory takes part.
-constexpr int kChains = 16;
 constexpr int64_t kRounds = 8'000'000;
+// A fused multiply-add takes 4 cycles and two start per cycle, so 8 independent chains would just suffice; 16 leave
+// room for the scheduler, and AVX-512 has registers for more than them. AVX2 has 16 registers in all: 12 chains, factor
+// and term.
+constexpr int kChains512 = 16, kChains256 = 12;
 
-__attribute__((target("avx512f"))) float chains512() {
-  __m512 accumulators[kChains];
+using Vector512 = float __attribute__((vector_size(64)));
+using Vector256 = float __attribute__((vector_size(32)));
+
+// No memory takes part.
+template <typename Vector, int kChains> [[gnu::always_inline]] inline float chains() {
+  Vector accumulators[kChains];
   for (int i = 0; i < kChains; ++i)
-    accumulators[i] = _mm512_set1_ps(static_cast<float>(i));
-  const __m512 factor = _mm512_set1_ps(0.999f), term = _mm512_set1_ps(0.001f);
+    accumulators[i] = Vector{} + static_cast<float>(i);
+  const Vector factor = Vector{} + 0.999f, term = Vector{} + 0.001f;
   for (int64_t round = 0; round < kRounds; ++round) {
 #pragma GCC unroll 16
     for (int i = 0; i < kChains; ++i)
-      accumulators[i] = _mm512_fmadd_ps(accumulators[i], factor, term);
+      accumulators[i] = accumulators[i] * factor + term;
   }
-  for (int i = 1; i < kChains; ++i)
-    accumulators[0] = _mm512_add_ps(accumulators[0], accumulators[i]);
-  return _mm512_reduce_add_ps(accumulators[0]);
+  float sum = 0;
+  for (const Vector &accumulator : accumulators)
+    for (size_t lane = 0; lane < sizeof(Vector) / sizeof(float); ++lane)
+      sum += accumulator[lane];
+  return sum;
 }
 
-// AVX2 has 16 registers in all: 12 chains, factor and term.
-constexpr int kChains256 = 12;
-
-__attribute__((target("avx2,fma"))) float chains256() {
-  __m256 accumulators[kChains256];
-  for (int i = 0; i < kChains256; ++i)
-    accumulators[i] = _mm256_set1_ps(static_cast<float>(i));
-  const __m256 factor = _mm256_set1_ps(0.999f), term = _mm256_set1_ps(0.001f);
-  for (int64_t round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains256; ++i)
-      accumulators[i] = _mm256_fmadd_ps(accumulators[i], factor, term);
-  }
-  for (int i = 1; i < kChains256; ++i)
-    accumulators[0] = _mm256_add_ps(accumulators[0], accumulators[i]);
-  return _mm256_cvtss_f32(accumulators[0]);
-}
+__attribute__((target("avx512f"))) float chains512() { return chains<Vector512, kChains512>(); }
+__attribute__((target("avx2,fma"))) float chains256() { return chains<Vector256, kChains256>(); }
 
 } // namespace
 
@@ -66,19 +54,18 @@ FmaPeak measureFmaPeak(int threads, int repeats) {
   peak.threads = threads;
   const bool wide = peak.vectorBits == 512;
   const int lanes = peak.vectorBits / 32;
-  const double operations = 2.0 * (wide ? kChains : kChains256) * lanes * kRounds * threads;
+  const double operations = 2.0 * (wide ? kChains512 : kChains256) * lanes * kRounds * threads;
   std::atomic<float> sink = 0; // keeps the chains' results alive
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    const auto start = std::chrono::steady_clock::now();
-    auto work = [&] { sink = wide ? chains512() : chains256(); };
-    std::vector<std::thread> pool;
-    for (int t = 1; t < threads; ++t)
-      pool.emplace_back(work);
-    work();
-    for (std::thread &thread : pool)
-      thread.join();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    peak.gflops = std::max(peak.gflops, operations / seconds * 1e-9);
+    const double start = wallMs();
+    {
+      auto work = [&] { sink = wide ? chains512() : chains256(); };
+      std::vector<std::jthread> pool;
+      for (int t = 1; t < threads; ++t)
+        pool.emplace_back(work);
+      work();
+    }
+    peak.gflops = std::max(peak.gflops, operations / (wallMs() - start) * 1e-6);
   }
   return peak;
 }

@@ -1,8 +1,9 @@
 #include "bench/measure/stream_bandwidth.h"
 
+#include "bench/measure/timing.h"
+
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -41,14 +42,14 @@ StreamBandwidth::StreamBandwidth(int threads, size_t bytes)
 
 template <typename Work> double StreamBandwidth::seconds(const Work &work) const {
   const size_t part = from.size() / static_cast<size_t>(threads);
-  const auto start = std::chrono::steady_clock::now();
+  const double start = wallMs();
   {
     std::vector<std::jthread> pool;
     for (int t = 1; t < threads; ++t)
       pool.emplace_back([&, t] { work(static_cast<size_t>(t) * part, part); });
     work(0, part);
   }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return (wallMs() - start) * 1e-3;
 }
 
 double StreamBandwidth::gigabytesPerSecond() {

@@ -1,8 +1,6 @@
 // Boxes of few rows: whether they make the tile that one box makes, and how fast they are.
 #include "bench/micro/tma_ring.h"
 
-#include <cstring>
-
 namespace nsa::bench {
 namespace {
 
