@@ -8,7 +8,7 @@ build="$repository/build"
 packages=(
   cmake ninja-build ccache g++ xz-utils
   llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools clang-22 lld-22
-  libsqlite3-dev libzstd-dev zlib1g-dev libsodium-dev libxxhash-dev nlohmann-json3-dev
+  libsqlite3-dev libzstd-dev zlib1g-dev libsodium-dev nlohmann-json3-dev
   libcli11-dev libfmt-dev libgtest-dev libgmock-dev pkgconf
 )
 # What only checking needs: the sanitizers' runtimes, the formatter, the linter, what makes packages and

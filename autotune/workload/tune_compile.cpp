@@ -1,7 +1,6 @@
 #include "autotune/workload/tune_compile.h"
 
 #include "autotune/workload/stored_choices.h"
-#include "autotune/workload/target_device.h"
 #include "autotune/workload/tune_record.h"
 #include "runtime/engine/choices/kernel_match.h"
 #include "runtime/engine/choices/provenance.h"

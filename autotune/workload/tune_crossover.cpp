@@ -3,9 +3,9 @@
 #include "runtime/base/config_text.h"
 #include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/graph/pipeline.h"
+#include "runtime/engine/report/stopwatch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 
@@ -121,9 +121,9 @@ Result<std::optional<StoredRoute>> measureCrossover(const CrossoverJob &job, con
   for (const int64_t tokens : job.lengths) {
     if (place.isOver(duels.empty() ? 0 : secondsAt(tokens, duels.back().tokens, seconds)))
       return std::optional<StoredRoute>();
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     Result<Duel> duel = place.measure(job, tokens);
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    seconds = watch.milliseconds() * 1e-3;
     if (!duel) {
       if (duel.status().code() != ErrorCode::kOutOfMemory || duels.empty())
         return duel.status();

@@ -1,7 +1,7 @@
 #include "autotune/workload/tune_jobs.h"
 
 #include "runtime/base/manifest.h"
-#include "runtime/engine/tune/tuning_inputs.h"
+#include "runtime/engine/tune/kernel_trial.h"
 
 #include <map>
 #include <set>

@@ -1,7 +1,6 @@
 #include "autotune/workload/tune_plan.h"
 
 #include "autotune/workload/stored_choices.h"
-#include "autotune/workload/target_device.h"
 #include "autotune/workload/tune_crossover.h"
 #include "autotune/workload/tune_record.h"
 
@@ -22,8 +21,7 @@ constexpr double kGpuCompileSeconds = 0.9, kCpuCompileSeconds = 0.1, kMeasureSec
 Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const std::vector<Workload> &workloads,
                                               const TuneEnvironment &environment) {
   NSA_ASSIGN_OR_RETURN(std::vector<TuneJob> jobs, expand(workloads));
-  StoredChoices stored(environment.cache, StoredChoices::Access::kRead);
-  std::set<std::string> known = stored.devicesOf(target, jobs);
+  std::set<std::string> known = devicesOf(*environment.cache, target, jobs);
   if (known.empty()) {
     NSA_ASSIGN_OR_RETURN(std::string device, targetDevice(target, environment.templateDir, environment.cpuFeatures));
     known.insert(std::move(device));
@@ -36,16 +34,11 @@ Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const s
 
 Result<TunePlan> planWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
                                const std::vector<TunePlace> &places, const TuneLimits &limits) {
-  StoredChoices stored(environment.cache, StoredChoices::Access::kRead);
+  KernelCache &cache = *environment.cache;
   std::vector<std::string> names;
   for (const TunePlace &place : places)
     names.push_back(place.key);
-  Result<std::vector<TuneJob>> jobs =
-      expand(workloads, environment.routes, [&](const Spec &spec, const Maxima &maxima) {
-        return stored.routedSteps(spec, maxima, environment.routes, names);
-      });
-  if (!jobs)
-    return jobs.status();
+  NSA_ASSIGN_OR_RETURN(const std::vector<TuneJob> jobs, expandRouted(workloads, environment.routes, cache, names));
 
   TunePlan plan;
   const StoredRules rules{environment.revision, environment.exhaustive};
@@ -53,8 +46,8 @@ Result<TunePlan> planWorkloads(const std::vector<Workload> &workloads, const Tun
   for (const TunePlace &place : places) {
     int measure = 0, make = 0, nothing = 0;
     std::set<std::string> families;
-    for (const TuneJob &job : *jobs) {
-      const bool isStored = !limits.again && stored.find(job, place.key, rules);
+    for (const TuneJob &job : jobs) {
+      const bool isStored = !limits.again && findStoredChoice(cache, job, place.key, rules);
       const char *todo = isStored ? "nothing" : job.isTuned ? "measure" : "make";
       ++(isStored ? nothing : job.isTuned ? measure : make);
       if (!isStored && job.isTuned)
@@ -68,7 +61,7 @@ Result<TunePlan> planWorkloads(const std::vector<Workload> &workloads, const Tun
                          {"for", job.text()}});
     }
     for (const CrossoverJob &job : crossoverJobs(workloads)) {
-      const std::optional<StoredRoute> route = stored.routeOf(job.family, place.key, kCrossoverRoute);
+      const std::optional<StoredRoute> route = cache.findRoute(job.family, place.key, kCrossoverRoute);
       // What is measured anew makes an earlier answer stale.
       const bool isThere = measure == 0 && !limits.again && route && answers(*route, job, environment.revision);
       crossovers.push_back({{"do", isThere ? "nothing" : "measure"}, {"device", place.key}, {"for", job.text()}});
@@ -82,7 +75,7 @@ Result<TunePlan> planWorkloads(const std::vector<Workload> &workloads, const Tun
     if (limits.budgetSeconds > 0)
       most = std::min(most, limits.budgetSeconds);
     about = std::min(about, most);
-    plan.kernels += jobs->size();
+    plan.kernels += jobs.size();
     plan.stored += static_cast<size_t>(nothing);
     devices.push_back({{"device", place.key},
                        {"measure", measure},
@@ -95,21 +88,17 @@ Result<TunePlan> planWorkloads(const std::vector<Workload> &workloads, const Tun
   Json each = Json::array();
   for (const Workload &workload : workloads) {
     int total = 0, shared = 0;
-    for (const TuneJob &job : *jobs) {
+    for (const TuneJob &job : jobs) {
       const bool needs = std::ranges::find(job.workloads, workload.name) != job.workloads.end();
       total += needs;
       shared += needs && job.workloads.size() > 1;
     }
     each.push_back({{"name", workload.name}, {"kernels", total}, {"shared", shared}});
   }
-  plan.report = {{"workload", titleOf(workloads)},
-                 {"operators", operatorNames(workloads)},
-                 {"workloads", std::move(each)},
-                 {"cache", environment.cache->path()},
-                 {"packs", environment.cache->packPaths()},
-                 {"compiler", environment.revision},
-                 {"devices", std::move(devices)},
-                 {"crossovers", std::move(crossovers)},
+  plan.report = {{"workload", titleOf(workloads)}, {"operators", operatorNames(workloads)},
+                 {"workloads", std::move(each)},   {"cache", cache.path()},
+                 {"packs", cache.packPaths()},     {"compiler", environment.revision},
+                 {"devices", std::move(devices)},  {"crossovers", std::move(crossovers)},
                  {"kernels", std::move(kernels)}};
   return plan;
 }

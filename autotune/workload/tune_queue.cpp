@@ -23,6 +23,14 @@ double TuneQueue::weightOf(size_t job) const {
   return opened.contains(jobs[job].family) ? kTuned : kFirst;
 }
 
+double TuneQueue::weightOfWaiting() const {
+  double weights = 0;
+  std::set<std::string> first;
+  for (size_t each : waiting)
+    weights += weightOf(each) == kFirst && !first.insert(jobs[each].family).second ? kTuned : weightOf(each);
+  return weights;
+}
+
 // Chooses a job of the worker's own family first, then one of a family that no worker has begun, then any other.
 std::optional<size_t> TuneQueue::choose(const std::string &family) const {
   for (const auto &fits : {std::function<bool(size_t)>([&](size_t job) { return jobs[job].family == family; }),
@@ -51,10 +59,7 @@ std::optional<TuneQueue::Ticket> TuneQueue::take(const std::string &family) {
     const double left = begin + limits.totalSeconds - limits.now() - usualBeyondSeconds();
     if (left <= 0)
       return std::nullopt;
-    double weights = 0;
-    std::set<std::string> first;
-    for (size_t each : waiting)
-      weights += weightOf(each) == kFirst && !first.insert(jobs[each].family).second ? kTuned : weightOf(each);
+    double weights = weightOfWaiting();
     for (const auto &[each, held] : inHand)
       weights += held.weight;
     const double share = std::min(left, std::max(kLeastSeconds, left * limits.workers * weight / weights));
@@ -92,10 +97,7 @@ TuneQueue::State TuneQueue::state() const {
   if (doneWeight <= 0)
     return state;
   const double spent = limits.now() - begin;
-  double weights = 0;
-  std::set<std::string> first;
-  for (size_t each : waiting)
-    weights += weightOf(each) == kFirst && !first.insert(jobs[each].family).second ? kTuned : weightOf(each);
+  double weights = weightOfWaiting();
   for (const auto &[each, held] : inHand)
     weights += held.weight / 2; // half done, on average
   state.secondsLeft = spent / doneWeight * weights;

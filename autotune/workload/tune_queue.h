@@ -50,6 +50,7 @@ public:
 
 private:
   double weightOf(size_t job) const;
+  double weightOfWaiting() const;
   std::optional<size_t> choose(const std::string &family) const;
   // Returns how many seconds a job usually takes longer than its share of the budget: the second largest value in
   // beyondSeconds, so that a single slow job is ignored. A job is started only if the time that is left of the budget

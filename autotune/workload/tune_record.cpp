@@ -1,6 +1,7 @@
 #include "autotune/workload/tune_record.h"
 
 #include "autotune/tuner/tuner.h"
+#include "runtime/base/text.h"
 #include "runtime/engine/choices/routes.h"
 #include "runtime/engine/report/timed_shape.h"
 #include "runtime/engine/tune/pruned_candidates.h"
@@ -122,9 +123,7 @@ Json workloadReports(const std::vector<Workload> &workloads, const std::vector<T
 }
 
 std::string titleOf(const std::vector<Workload> &workloads) {
-  std::string title;
-  for (const Workload &workload : workloads)
-    title += (title.empty() ? "" : ", ") + workload.name;
+  const std::string title = joined(workloads, ", ", &Workload::name);
   // All have the same limit.
   const std::set<Operator> operators = workloads.empty() ? std::set<Operator>() : workloads.front().operators;
   return title + (operators.empty() ? "" : " (" + operatorsText(operators) + " alone)");

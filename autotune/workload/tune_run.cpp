@@ -3,11 +3,11 @@
 #include "autotune/workload/tune_queue.h"
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/options/cache_settings.h"
+#include "runtime/engine/report/stopwatch.h"
 #include "runtime/process/run_at_once.h"
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -18,8 +18,6 @@ namespace nsa {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Devices of one model.
 struct Model {
@@ -43,7 +41,7 @@ public:
     NSA_RETURN_IF_ERROR(findJobs());
     findStored();
     NSA_RETURN_IF_ERROR(checkKept());
-    begin = now();
+    begin = monotonicSeconds();
     NSA_RETURN_IF_ERROR(work());
     for (Model &model : models)
       for (const CrossoverJob &job : crossoverJobs(workloads))
@@ -76,7 +74,6 @@ private:
   double begin = 0;
   std::mutex mutex; // of the callback, and of the records
   std::atomic<bool> isStopped = false;
-  std::optional<StoredChoices> stored;
 };
 
 Status WorkloadRun::addDevices(std::vector<TuneDevice> devices) {
@@ -97,17 +94,11 @@ Status WorkloadRun::addDevices(std::vector<TuneDevice> devices) {
 }
 
 Status WorkloadRun::findJobs() {
-  stored.emplace(environment.cache, StoredChoices::Access::kWrite);
+  environment.cache->open(); // for writing, where it exists
   std::vector<std::string> devices;
   for (const Model &model : models)
     devices.push_back(model.device);
-  Result<std::vector<TuneJob>> expanded =
-      expand(workloads, environment.routes, [&](const Spec &spec, const Maxima &maxima) {
-        return stored->routedSteps(spec, maxima, environment.routes, devices);
-      });
-  if (!expanded)
-    return expanded.status();
-  jobs = std::move(*expanded);
+  NSA_ASSIGN_OR_RETURN(jobs, expandRouted(workloads, environment.routes, *environment.cache, devices));
   return Status::ok();
 }
 
@@ -127,7 +118,8 @@ void WorkloadRun::findStored() {
     for (size_t i = 0; i < jobs.size(); ++i) {
       model.rows[i].job = &jobs[i];
       if (!options.limits.again)
-        model.stored[i] = stored->find(jobs[i], model.device, {environment.revision, environment.exhaustive});
+        model.stored[i] =
+            findStoredChoice(*environment.cache, jobs[i], model.device, {environment.revision, environment.exhaustive});
       if (!model.stored[i]) {
         wanted.push_back(i);
         continue;
@@ -141,7 +133,7 @@ void WorkloadRun::findStored() {
                                               TuneQueue::Limits{.totalSeconds = options.limits.budgetSeconds,
                                                                 .kernelSeconds = options.limits.kernelSeconds,
                                                                 .workers = static_cast<int>(model.workers.size()),
-                                                                .now = now});
+                                                                .now = monotonicSeconds});
   }
 }
 
@@ -170,7 +162,7 @@ void WorkloadRun::workFor(Model &model, TuneDevice &worker) {
     }
     if (isStopped)
       return;
-    const double start = now();
+    const double start = monotonicSeconds();
     Result<nlohmann::json> report = nlohmann::json::object();
     if (!copyMade(model, ticket->job)) {
       const Result<std::string> text = worker.tuneKernel(job, ticket->seconds);
@@ -178,7 +170,7 @@ void WorkloadRun::workFor(Model &model, TuneDevice &worker) {
                     : Result<nlohmann::json>(text.status());
     }
     model.queue->finish(ticket->job);
-    finish(model, worker, ticket->job, report, now() - start);
+    finish(model, worker, ticket->job, report, monotonicSeconds() - start);
   }
 }
 
@@ -192,7 +184,7 @@ bool WorkloadRun::copyMade(Model &model, size_t index) {
     if (const auto found = model.made.find(jobs[index].family); found != model.made.end())
       from = found->second;
   }
-  return from && stored->copy(jobs[*from], jobs[index], model.device).isOk();
+  return from && copyStored(*environment.cache, jobs[*from], jobs[index], model.device).isOk();
 }
 
 void WorkloadRun::finish(Model &model, const TuneDevice &worker, size_t index, const Result<nlohmann::json> &report,
@@ -262,7 +254,7 @@ Json WorkloadRun::crossover(Model &model, const CrossoverJob &job) {
   bool isStale = options.limits.again;
   for (size_t i = 0; i < jobs.size(); ++i)
     isStale = isStale || isNew(i);
-  std::optional<StoredRoute> route = stored->routeOf(job.family, model.device, kCrossoverRoute);
+  std::optional<StoredRoute> route = environment.cache->findRoute(job.family, model.device, kCrossoverRoute);
   std::string status = "stored", error;
   const TuneDevice &worker = model.workers.front();
   const bool isMissing = isStale || !route || !answers(*route, job, environment.revision);
@@ -273,13 +265,14 @@ Json WorkloadRun::crossover(Model &model, const CrossoverJob &job) {
     const auto isOver = [&](double seconds) {
       if (!isStopped)
         tell({.secondsLeft = {}, .what = job.text(), .isCrossover = true});
-      return isStopped || (options.limits.budgetSeconds > 0 && now() - begin + seconds > options.limits.budgetSeconds);
+      return isStopped ||
+             (options.limits.budgetSeconds > 0 && monotonicSeconds() - begin + seconds > options.limits.budgetSeconds);
     };
     Result<std::optional<StoredRoute>> measured =
         measureCrossover(job, {worker.measureDuel, model.device, environment.revision, isOver});
     route = measured ? std::move(*measured) : std::nullopt;
     status = !measured ? "failed" : route ? "measured" : "left";
-    const Status kept = route ? stored->put(*route) : measured.status();
+    const Status kept = route ? environment.cache->putRoute(*route) : measured.status();
     error = kept.isOk() ? "" : kept.toString();
     if (route && !kept.isOk())
       status = "failed";
@@ -302,7 +295,7 @@ Json WorkloadRun::thresholdsOf(const Model &model) {
     if (row.json.contains("route"))
       wanted.emplace(row.json["route"].value("family", ""), row.json["route"].value("name", ""));
   for (const auto &[family, name] : wanted)
-    if (const std::optional<StoredRoute> route = stored->routeOf(family, model.device, name))
+    if (const std::optional<StoredRoute> route = environment.cache->findRoute(family, model.device, name))
       thresholds.push_back({{"family", family},
                             {"device", model.device},
                             {"name", name},
@@ -314,7 +307,7 @@ Json WorkloadRun::thresholdsOf(const Model &model) {
 }
 
 TuneOutcome WorkloadRun::report() {
-  TuneOutcome outcome{.counts = {}, .seconds = now() - begin, .isStopped = isStopped, .report = {}};
+  TuneOutcome outcome{.counts = {}, .seconds = monotonicSeconds() - begin, .isStopped = isStopped, .report = {}};
   std::vector<TuneRow> rows;
   Json devices = Json::array(), kernels = Json::array(), thresholds = Json::array(), crossovers = Json::array();
   for (Model &model : models) {

@@ -54,31 +54,21 @@ Result<std::vector<Enum>> readNames(JsonFields &fields, std::string_view name, c
   return list;
 }
 
-Result<const nlohmann::json *> needObject(JsonFields &fields, std::string_view name, const nlohmann::json *value) {
-  if (!value->is_object())
-    return fields.invalid(name, *value, "must be an object { ... }");
-  return value;
+Status checkObject(JsonFields &fields, std::string_view name, const nlohmann::json &value) {
+  return value.is_object() ? Status::ok() : fields.invalid(name, value, "must be an object { ... }");
 }
 
 // What decode needs of a specification, and so also the forward.
 Result<Spec> readSpec(JsonFields &head, const std::string &path) {
-  Result<const nlohmann::json *> object = head.need("config", "must be an object with query_heads, kv_heads, qk_dim");
-  if (object)
-    object = needObject(head, "config", *object);
-  if (!object)
-    return object.status();
+  NSA_ASSIGN_OR_RETURN(const nlohmann::json *object,
+                       head.need("config", "must be an object with query_heads, kv_heads, qk_dim"));
+  NSA_RETURN_IF_ERROR(checkObject(head, "config", *object));
   for (const auto &[key, instead] : {std::pair("dtype", "dtypes"), std::pair("layout", "prefill.layouts"),
                                      std::pair("page_size", "decode.page_sizes")})
-    if ((*object)->contains(key))
-      return head.invalid(std::string("config.") + key, (*object)->at(key), "does not belong to a head",
+    if (object->contains(key))
+      return head.invalid(std::string("config.") + key, object->at(key), "does not belong to a head",
                           std::string("the workload says it in ") + instead);
-  Result<ConfigFile> config = ConfigFile::of(**object, path);
-  if (!config)
-    return head.within("config", config.status());
-  Result<Spec> spec = specOf(Operator::kDecode, *config);
-  if (!spec)
-    return head.within("config", spec.status());
-  return spec;
+  return specIn(head, *object, path, Operator::kDecode);
 }
 
 Status readHeads(JsonFields &fields, Workload &workload) {
@@ -92,68 +82,55 @@ Status readHeads(JsonFields &fields, Workload &workload) {
     if (!element.is_object())
       return fields.invalid(place, element, "must be an object { ... }");
     JsonFields head(element, workload.path, place);
-    Result<std::string> name = readName(head);
-    if (!name)
-      return name.status();
-    if (std::ranges::any_of(workload.heads, [&](const Workload::Head &other) { return other.name == *name; }))
-      return head.invalid("name", *name, "must be another one for each head");
+    NSA_ASSIGN_OR_RETURN(std::string name, readName(head));
+    if (std::ranges::find(workload.heads, name, &Workload::Head::name) != workload.heads.end())
+      return head.invalid("name", name, "must be another one for each head");
     NSA_ASSIGN_OR_RETURN(Spec spec, readSpec(head, workload.path));
     NSA_RETURN_IF_ERROR(head.finish());
-    workload.heads.push_back({std::move(*name), spec});
+    workload.heads.push_back({std::move(name), spec});
   }
-  return Status::ok();
-}
-
-Status readBatch(JsonFields &fields, std::vector<int64_t> &batch) {
-  NSA_ASSIGN_OR_RETURN(batch, fields.numbers("batch", 1, kMostBatch));
   return Status::ok();
 }
 
 Status readPrefill(const nlohmann::json &object, Workload &workload) {
   JsonFields fields(object, workload.path, "prefill");
   Workload::Prefill &prefill = workload.prefill.emplace();
-  if (object.contains("batch"))
-    NSA_RETURN_IF_ERROR(readBatch(fields, prefill.batch));
+  if (fields.find("batch")) {
+    NSA_ASSIGN_OR_RETURN(prefill.batch, fields.numbers("batch", 1, kMostBatch));
+  }
   NSA_ASSIGN_OR_RETURN(prefill.lengths, fields.numbers("lengths", 1, kMostTokens));
   if (const nlohmann::json *value = fields.find("layouts")) {
-    NSA_ASSIGN_OR_RETURN(std::vector<Layout> layouts,
+    NSA_ASSIGN_OR_RETURN(prefill.layouts,
                          readNames<Layout>(fields, "layouts", *value, parseLayout, R"("dense", "packed")"));
-    prefill.layouts = std::move(layouts);
   }
   if (const nlohmann::json *value = fields.find("crossover")) {
     if (!value->is_boolean())
       return fields.invalid("crossover", *value, "must be true or false");
     prefill.crossover = *value;
   }
-  (void)fields.find("batch"); // known, also where it is left out
   return fields.finish();
 }
 
 Status readDecode(const nlohmann::json &object, Workload &workload) {
   JsonFields fields(object, workload.path, "decode");
   Workload::Decode &decode = workload.decode.emplace();
-  if (object.contains("batch"))
-    NSA_RETURN_IF_ERROR(readBatch(fields, decode.batch));
+  if (fields.find("batch")) {
+    NSA_ASSIGN_OR_RETURN(decode.batch, fields.numbers("batch", 1, kMostBatch));
+  }
   NSA_ASSIGN_OR_RETURN(decode.lengths, fields.numbers("lengths", 1, kMostTokens));
-  if (object.contains("page_sizes")) {
+  if (fields.find("page_sizes")) {
     NSA_ASSIGN_OR_RETURN(std::vector<int64_t> pages, fields.numbers("page_sizes", 0, kMostPage));
     decode.pageSizes.assign(pages.begin(), pages.end());
   }
-  (void)fields.find("batch");
-  (void)fields.find("page_sizes");
   return fields.finish();
 }
 
 Status readWorkload(const nlohmann::json &object, Workload &workload) {
   JsonFields fields(object, workload.path, "");
-  Result<std::string> name = readName(fields);
-  if (!name)
-    return name.status();
-  workload.name = std::move(*name);
-  if (object.contains("description")) {
+  NSA_ASSIGN_OR_RETURN(workload.name, readName(fields));
+  if (fields.find("description")) {
     NSA_ASSIGN_OR_RETURN(workload.description, fields.text("description"));
   }
-  (void)fields.find("description");
   if (const nlohmann::json *value = fields.find("plans")) {
     NSA_ASSIGN_OR_RETURN(workload.plans, readPlans(*value, workload.path));
   }
@@ -170,15 +147,12 @@ Status readWorkload(const nlohmann::json &object, Workload &workload) {
       return dtype && *dtype == DType::kI32 ? Result<DType>(Status::invalid("dtype", text, "is none of values"))
                                             : dtype;
     };
-    NSA_ASSIGN_OR_RETURN(std::vector<DType> dtypes,
-                         readNames<DType>(fields, "dtypes", *value, parse, R"("bf16", "fp16", "fp32")"));
-    workload.dtypes = std::move(dtypes);
+    NSA_ASSIGN_OR_RETURN(workload.dtypes,
+                         readNames<DType>(fields, "dtypes", *value, parseIoDType, R"("bf16", "fp16", "fp32")"));
   }
   for (const auto &[part, read] : {std::pair("prefill", &readPrefill), std::pair("decode", &readDecode)})
     if (const nlohmann::json *value = fields.find(part)) {
-      Result<const nlohmann::json *> checked = needObject(fields, part, value);
-      if (!checked)
-        return checked.status();
+      NSA_RETURN_IF_ERROR(checkObject(fields, part, *value));
       NSA_RETURN_IF_ERROR(read(*value, workload));
     }
   NSA_RETURN_IF_ERROR(fields.finish());
@@ -199,13 +173,11 @@ std::string nameOfFile(const std::string &path) {
 }
 
 Status addRecord(std::string_view text, Workload &workload) {
-  Result<ReadRecord> record = readRecord(text, workload.path);
-  if (!record)
-    return record.status();
+  NSA_ASSIGN_OR_RETURN(ReadRecord record, readRecord(text, workload.path));
   workload.name = nameOfFile(workload.path);
   workload.description = "the plan record of a program";
-  workload.plans = std::move(record->plans);
-  workload.warnings = std::move(record->cut);
+  workload.plans = std::move(record.plans);
+  workload.warnings = std::move(record.cut);
   return Status::ok();
 }
 
@@ -228,12 +200,7 @@ Result<Workload> Workload::parse(std::string_view text, const std::string &path)
   return workload;
 }
 
-std::string operatorsText(const std::set<Operator> &operators) {
-  std::string text;
-  for (const Operator op : operators)
-    text += (text.empty() ? "" : ", ") + std::string(operatorName(op));
-  return text;
-}
+std::string operatorsText(const std::set<Operator> &operators) { return joined(operators, ", ", operatorName); }
 
 Status limitTo(const std::vector<std::string> &operators, std::vector<Workload> &workloads) {
   std::set<Operator> kernels, wanted;
@@ -245,11 +212,9 @@ Status limitTo(const std::vector<std::string> &operators, std::vector<Workload> 
     }
   for (const std::string &name : operators) {
     const Result<Operator> op = parseOperator(name);
-    if (!op || isWhole(*op)) {
-      const std::string_view nearest = nearestName(name, names);
+    if (!op || isWhole(*op))
       return Status::invalid(kOperatorsField, name, "must be an operator of one kernel: " + operatorsText(kernels),
-                             nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?");
-    }
+                             nearestHint(name, names));
     if (!wanted.insert(*op).second)
       return Status::invalid(kOperatorsField, name, "must stand there once");
   }

@@ -25,9 +25,7 @@ Result<Operator> readOperator(JsonFields &fields) {
   std::vector<std::string_view> names;
   for (const OperatorDef &each : publicOperators())
     names.push_back(each.name);
-  const std::string_view nearest = nearestName(name, names);
-  return fields.invalid("op", name, "must be one of " + namesOf(publicOperators()),
-                        nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?");
+  return fields.invalid("op", name, "must be one of " + namesOf(publicOperators()), nearestHint(name, names));
 }
 
 Result<Maxima> readMaxima(JsonFields &fields) {
@@ -38,9 +36,8 @@ Result<Maxima> readMaxima(JsonFields &fields) {
     int64_t Maxima::*field;
     int64_t least;
   } numbers[] = {{"batch", &Maxima::batch, 1}, {"seqlen_q", &Maxima::seqlenQ, 0}, {"seqlen_k", &Maxima::seqlenK, 0}};
-  for (const auto &number : numbers) {
-    NSA_ASSIGN_OR_RETURN(int64_t value, fields.number(number.name, number.least, kMost));
-    maxima.*number.field = value;
+  for (const auto &[name, field, least] : numbers) {
+    NSA_ASSIGN_OR_RETURN(maxima.*field, fields.number(name, least, kMost));
   }
   maxima.tokensQ = maxima.batch * maxima.seqlenQ;
   if (fields.find("tokens_q")) {
@@ -57,19 +54,14 @@ Result<PlannedCall> readPlan(const nlohmann::json &object, const std::string &fi
   NSA_ASSIGN_OR_RETURN(const nlohmann::json *given, fields.need("config", rule));
   if (!given->is_object())
     return fields.invalid("config", *given, rule);
-  Result<ConfigFile> config = ConfigFile::of(*given, file);
-  if (!config)
-    return fields.within("config", config.status());
-  Result<Spec> spec = specOf(op, *config);
-  if (!spec)
-    return fields.within("config", spec.status());
+  NSA_ASSIGN_OR_RETURN(const Spec spec, specIn(fields, *given, file, op));
   NSA_RETURN_IF_ERROR(fields.finish());
-  if (const Status status = maxima.validate(*spec); !status.isOk()) {
+  if (const Status status = maxima.validate(spec); !status.isOk()) {
     ErrorInfo info = status.error();
     info.field = file + ": " + place + (place.empty() ? "" : ": ") + info.field;
     return Status(std::move(info));
   }
-  return PlannedCall{*spec, maxima};
+  return PlannedCall{spec, maxima};
 }
 
 // Keeps each plan once.
@@ -86,6 +78,12 @@ private:
 };
 
 } // namespace
+
+Result<Spec> specIn(const JsonFields &fields, const nlohmann::json &config, const std::string &file, Operator op) {
+  const Result<ConfigFile> read = ConfigFile::of(config, file);
+  const Result<Spec> spec = read ? specOf(op, *read) : read.status();
+  return spec ? spec : fields.within("config", spec.status());
+}
 
 std::string PlannedCall::headsText() const {
   const uint32_t fields = fieldsOf(spec.op);

@@ -14,6 +14,8 @@
 
 namespace nsa {
 
+class JsonFields;
+
 struct PlannedCall {
   Spec spec;
   Maxima maxima;
@@ -21,6 +23,9 @@ struct PlannedCall {
   // The numbers of query heads and key/value heads, and their sizes: "64/4x192/128". An operator may have none.
   std::string headsText() const;
 };
+
+// Returns the spec of the operator that `config` describes, the field "config" of `fields` in the file.
+Result<Spec> specIn(const JsonFields &fields, const nlohmann::json &config, const std::string &file, Operator op);
 
 // Reads the list "plans" of a workload file. An error names the file, the JSON path of the field, the value and the
 // rule.

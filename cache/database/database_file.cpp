@@ -5,7 +5,6 @@
 #include "cache/database/unfinished_write.h"
 
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <random>

@@ -10,7 +10,6 @@
 #include <sodium.h>
 #include <sys/stat.h>
 #include <system_error>
-#include <utility>
 
 namespace nsa {
 

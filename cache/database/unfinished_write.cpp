@@ -4,7 +4,6 @@
 #include "cache/database/sqlite.h"
 
 #include <algorithm>
-#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
 

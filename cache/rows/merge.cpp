@@ -5,7 +5,6 @@
 #include "cache/rows/route_rows.h"
 #include "cache/rows/use_rows.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 

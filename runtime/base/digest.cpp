@@ -1,11 +1,7 @@
 #include "runtime/base/digest.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include <sodium.h>
-
 #include <new>
+#include <sodium.h>
 
 namespace nsa {
 
@@ -60,11 +56,6 @@ std::string toHex(std::span<const std::byte> bytes) {
     text += kDigits[static_cast<unsigned>(byte) & 15];
   }
   return text;
-}
-
-Hash128 hash128(std::string_view bytes) {
-  XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  return {hash.low64, hash.high64};
 }
 
 } // namespace nsa

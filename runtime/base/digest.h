@@ -1,13 +1,10 @@
 // Digests. A BLAKE2b-256 digest is the key under which a kernel's content is stored, and shows whether a stored row is
-// damaged. The hash XXH3-128 is faster and serves only as the key of tables in memory, where a process that forges a
-// key can harm only itself.
+// damaged.
 // Thread-safety: functions are safe from any thread; a Digest belongs to one thread at a time.
 #pragma once
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,17 +37,4 @@ private:
 // Lower-case hexadecimal.
 std::string toHex(std::span<const std::byte> bytes);
 
-struct Hash128 {
-  uint64_t low = 0;
-  uint64_t high = 0;
-  bool operator==(const Hash128 &) const = default;
-};
-
-// Returns the XXH3-128 of bytes. An XXH3-128 value must never be stored: only equality within one process is promised.
-Hash128 hash128(std::string_view bytes);
-
 } // namespace nsa
-
-template <> struct std::hash<nsa::Hash128> {
-  size_t operator()(const nsa::Hash128 &key) const noexcept { return static_cast<size_t>(key.low); }
-};

@@ -1,6 +1,5 @@
 #include "runtime/base/key_splits.h"
 
-
 #include <algorithm>
 
 namespace nsa {

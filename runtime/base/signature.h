@@ -5,8 +5,6 @@
 
 #include "runtime/base/kernel_arguments.h"
 
-#include <string_view>
-
 namespace nsa {
 
 // Returns the extent of a tensor's dimension.

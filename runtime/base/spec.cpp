@@ -1,9 +1,9 @@
 #include "runtime/base/problem.h"
 
 #include "runtime/base/sequence_fields.h"
+#include "runtime/base/text.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
@@ -21,12 +21,7 @@ int indexOf(Names names, std::string_view name) {
   return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 
-std::string oneOf(Names names) {
-  std::string rule = "must be one of ";
-  for (size_t i = 0; i < names.size(); ++i)
-    rule.append(i ? ", " : "").append(names[i]);
-  return rule;
-}
+std::string oneOf(Names names) { return "must be one of " + joined(names, ", "); }
 
 template <typename Enum> Result<Enum> parseEnum(const char *field, Names names, std::string_view name) {
   int index = indexOf(names, name);

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace nsa {
 
@@ -29,6 +31,17 @@ inline std::string_view takeWord(std::string_view &text) {
   const std::string_view word = text.substr(0, length);
   text = trim(text.substr(length));
   return word;
+}
+
+// Joins the texts of a range: "a, b".
+template <typename Range, typename TextOf = std::identity>
+std::string joined(const Range &range, std::string_view separator, TextOf textOf = {}) {
+  std::string text;
+  bool isFirst = true;
+  for (const auto &each : range) {
+    text.append(std::exchange(isFirst, false) ? "" : separator).append(std::invoke(textOf, each));
+  }
+  return text;
 }
 
 // Parses a decimal integer. Returns false unless the whole text is one integer.

@@ -49,10 +49,7 @@ struct Request {
 };
 
 inline Status readRequest(const nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, Request &request) {
-  Result<Engine *> found = engineOf(engine);
-  if (!found)
-    return found.status();
-  request.engine = *found;
+  NSA_ASSIGN_OR_RETURN(request.engine, engineOf(engine));
   NSA_RETURN_IF_ERROR(convert(spec, request.spec));
   return convert(maxima, request.spec, request.maxima);
 }

@@ -71,12 +71,10 @@ nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **eng
     EngineOptions converted;
     const auto self = std::make_shared<nsa_engine *>(nullptr);
     NSA_RETURN_IF_ERROR(convert(options, self, converted));
-    Result<std::unique_ptr<EngineHandle>> opened =
-        EngineHandle::open(std::move(converted), EngineOptions::processEnvironment());
-    if (!opened)
-      return opened.status();
-    *engine = *self = new nsa_engine{opened->get()};
-    opened->release();
+    NSA_ASSIGN_OR_RETURN(std::unique_ptr<EngineHandle> opened,
+                         EngineHandle::open(std::move(converted), EngineOptions::processEnvironment()));
+    *engine = *self = new nsa_engine{opened.get()};
+    opened.release();
     return Status::ok();
   });
 }
@@ -136,10 +134,9 @@ nsa_status nsa_run_timed_sized(const nsa_plan *plan, const nsa_binding *bindings
     NSA_RETURN_IF_ERROR(list.check()); // before anything runs
     Bindings converted;
     NSA_RETURN_IF_ERROR(convert(bindings, bindingCount, converted));
-    Result<std::vector<Plan::PartTime>> parts = planOf(plan)->runTimed(converted, workspace, workspaceBytes, stream);
-    if (!parts)
-      return parts.status();
-    return list.give(*parts, [](const Plan::PartTime &part, nsa_part_time &time) {
+    NSA_ASSIGN_OR_RETURN(const std::vector<Plan::PartTime> parts,
+                         planOf(plan)->runTimed(converted, workspace, workspaceBytes, stream));
+    return list.give(parts, [](const Plan::PartTime &part, nsa_part_time &time) {
       copyText(time.name, part.name);
       time.launches = part.launches;
       time.milliseconds = part.milliseconds;

@@ -68,10 +68,9 @@ nsa_status nsa_explain_choices_sized(const nsa_engine *engine, const nsa_spec *s
     NSA_RETURN_IF_ERROR(list.check());
     Request request;
     NSA_RETURN_IF_ERROR(readRequest(engine, spec, maxima, request));
-    Result<std::vector<ExplainDescription>> found = request.engine->choices(request.spec, request.maxima);
-    if (!found)
-      return found.status();
-    return list.give(*found, [](const ExplainDescription &explain, nsa_choice &choice) {
+    NSA_ASSIGN_OR_RETURN(const std::vector<ExplainDescription> found,
+                         request.engine->choices(request.spec, request.maxima));
+    return list.give(found, [](const ExplainDescription &explain, nsa_choice &choice) {
       const ChoiceInfo info = infoOf(explain);
 #define NSA_CHOICE_INFO(type, name, place) setField(choice.name, info.name);
 #include "runtime/model/info_fields.def"
@@ -106,10 +105,8 @@ nsa_status nsa_plan_comparisons_sized(const nsa_plan *plan, nsa_comparison *comp
     const HostList<nsa_comparison> list{comparisons, comparisonBytes, capacity,
                                         count,       "comparisons",   "comparison_bytes"};
     NSA_RETURN_IF_ERROR(list.check());
-    Result<std::vector<ComparedPart>> parts = planOf(plan)->compared();
-    if (!parts)
-      return parts.status();
-    return list.give(*parts, [](const ComparedPart &info, nsa_comparison &comparison) {
+    NSA_ASSIGN_OR_RETURN(const std::vector<ComparedPart> parts, planOf(plan)->compared());
+    return list.give(parts, [](const ComparedPart &info, nsa_comparison &comparison) {
 #define NSA_COMPARISON_INFO(type, name, place, isThere) setField(comparison.name, info.name);
 #include "runtime/model/info_fields.def"
     });
@@ -118,11 +115,9 @@ nsa_status nsa_plan_comparisons_sized(const nsa_plan *plan, nsa_comparison *comp
 
 nsa_status nsa_engine_get_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
-    Result<Engine *> found = engineOf(engine);
-    if (!found)
-      return found.status();
-    const Counters &counters = (*found)->counters();
-    const CacheCounters cache = (*found)->cacheCounters();
+    NSA_ASSIGN_OR_RETURN(const Engine *found, engineOf(engine));
+    const Counters &counters = found->counters();
+    const CacheCounters cache = found->cacheCounters();
     nsa_stats full = nsa_init_sized<nsa_stats>();
 #define NSA_STAT_COUNTER(type, member, name) full.name = counters.member;
 #define NSA_STAT_FALLBACK(step, name) full.name = counters.fallbacksOf(FallbackStep::step);
@@ -136,17 +131,15 @@ nsa_status nsa_engine_describe(const nsa_engine *engine, char **json, nsa_error 
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
     *json = nullptr;
-    Result<Engine *> found = engineOf(engine);
-    return found ? giveText((*found)->describe(), json) : found.status();
+    NSA_ASSIGN_OR_RETURN(const Engine *found, engineOf(engine));
+    return giveText(found->describe(), json);
   });
 }
 
 nsa_status nsa_engine_get_device(const nsa_engine *engine, nsa_device_info *info, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
-    Result<Engine *> found = engineOf(engine);
-    if (!found)
-      return found.status();
-    const DeviceFacts facts = (*found)->deviceFacts();
+    NSA_ASSIGN_OR_RETURN(const Engine *found, engineOf(engine));
+    const DeviceFacts facts = found->deviceFacts();
     const auto valueOf = [&](std::string_view name) -> std::string {
       for (const auto &[fact, value] : facts)
         if (fact == name)

@@ -115,12 +115,10 @@ Result<std::string> tuneSpec(const Request &request, const nsa_tune_options &opt
   NSA_RETURN_IF_ERROR(checkUnread("progress", options.progress, kReader));
   const Stopwatch watch;
   const double seconds = secondsOf(options.kernel_seconds);
-  Result<std::string> text = options.kernel
-                                 ? request.engine->tuneKernel(request.spec, request.maxima, options.kernel, seconds)
-                                 : request.engine->tune(request.spec, request.maxima, seconds);
-  if (!text)
-    return text;
-  fillOfSpec(counts, Json::parse(*text));
+  NSA_ASSIGN_OR_RETURN(std::string text, options.kernel ? request.engine->tuneKernel(request.spec, request.maxima,
+                                                                                     options.kernel, seconds)
+                                                        : request.engine->tune(request.spec, request.maxima, seconds));
+  fillOfSpec(counts, Json::parse(text));
   counts.seconds = watch.milliseconds() / 1000;
   return text;
 }
@@ -200,10 +198,8 @@ nsa_status nsa_tune_workload(nsa_engine *engine, const char *workload, const nsa
   return guarded(error, [&] {
     return tuneAndReport(options, counts, json,
                          [&](const nsa_tune_options &read, nsa_tune_counts &full) -> Result<std::string> {
-                           Result<Engine *> found = engineOf(engine);
-                           if (!found)
-                             return found.status();
-                           return tuneWorkload(**found, workload, read, full);
+                           NSA_ASSIGN_OR_RETURN(Engine * found, engineOf(engine));
+                           return tuneWorkload(*found, workload, read, full);
                          });
   });
 }

@@ -1,5 +1,6 @@
 #include "runtime/engine/engine.h"
 
+#include "runtime/base/text.h"
 #include "runtime/engine/graph/comparison.h"
 #include "runtime/engine/plan/plan_parts.h"
 #include "runtime/engine/report/describe.h"
@@ -7,7 +8,6 @@
 #include "runtime/engine/report/profiler_range.h"
 
 #include <algorithm>
-#include <string_view>
 #include <unistd.h>
 
 namespace nsa {
@@ -16,10 +16,8 @@ namespace {
 
 // The keys of an operator's kernels, quoted.
 std::string problemTexts(const Spec &spec, const Maxima &maxima) {
-  std::string text;
-  for (const Step &step : stepsOf(spec, maxima))
-    text += (text.empty() ? "'" : ", '") + Problem::make(step.spec, step.maxima).key() + "'";
-  return text;
+  return joined(stepsOf(spec, maxima), ", ",
+                [](const Step &step) { return "'" + Problem::make(step.spec, step.maxima).key() + "'"; });
 }
 
 // Gates that the engine gives are the factors themselves.
@@ -280,11 +278,9 @@ Result<std::vector<ExplainDescription>> Engine::choices(const Spec &asked, const
 }
 
 Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
-  Result<std::vector<ExplainDescription>> found = choices(spec, maxima);
-  if (!found)
-    return found.status();
+  NSA_ASSIGN_OR_RETURN(const std::vector<ExplainDescription> found, choices(spec, maxima));
   std::vector<std::string> texts;
-  for (const ExplainDescription &choice : *found)
+  for (const ExplainDescription &choice : found)
     texts.push_back(describeExplain(choice));
   return joinTexts(texts);
 }
@@ -321,9 +317,7 @@ Result<std::string> Engine::tuneKernel(const Spec &spec, const Maxima &maxima, c
     if (Problem::make(step.spec, step.maxima).key() != problem)
       continue;
     std::string report;
-    Result<std::shared_ptr<const KernelCore>> kernel = planner->tune(step.spec, step.maxima, report, budgetSeconds);
-    if (!kernel)
-      return kernel.status();
+    NSA_RETURN_IF_ERROR(planner->tune(step.spec, step.maxima, report, budgetSeconds).status());
     return joinTexts(report.empty() ? std::vector<std::string>() : std::vector{report});
   }
   return Status::invalid("kernel", problem, "must be the key of one of the operator's kernels",

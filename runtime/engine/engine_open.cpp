@@ -7,9 +7,8 @@
 #include "runtime/engine/options/cache_settings.h"
 #include "runtime/engine/options/option_paths.h"
 #include "runtime/engine/report/profiler_range.h"
+#include "runtime/engine/report/stopwatch.h"
 #include "runtime/process/log_limit.h"
-
-#include <chrono>
 
 namespace nsa {
 
@@ -92,11 +91,8 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
 }
 
 void Engine::openLog() {
-  auto seconds = [] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  };
-  logger =
-      Logger(limitLog(options.log, {.lines = options.logLimit}, seconds, ownCounters.logDropped), *options.logLevel);
+  logger = Logger(limitLog(options.log, {.lines = options.logLimit}, monotonicSeconds, ownCounters.logDropped),
+                  *options.logLevel);
 }
 
 Status Engine::openDevice() {

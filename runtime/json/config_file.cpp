@@ -1,6 +1,7 @@
 #include "runtime/json/config_file.h"
 
 #include "runtime/base/spec_fields.h"
+#include "runtime/base/text.h"
 #include "runtime/json/json_input.h"
 
 #include <algorithm>
@@ -77,10 +78,7 @@ Status readValue(spec_field::Scale, std::string_view name, const nlohmann::json 
 std::string configKeys() {
   std::set<std::string_view> names;
   forEachSpecField([&](auto, const auto &field) { names.insert(field.name); });
-  std::string text;
-  for (const std::string_view name : names)
-    text.append(text.empty() ? "" : ", ").append(name);
-  return text;
+  return joined(names, ", ");
 }
 
 Status ConfigFile::missing(std::string_view key) const {

@@ -1,5 +1,6 @@
 #include "runtime/json/json_fields.h"
 
+#include "runtime/base/text.h"
 #include "runtime/json/nearest_name.h"
 
 #include <algorithm>
@@ -115,12 +116,7 @@ Status JsonFields::finish() const {
   for (const auto &[name, value] : object.items()) {
     if (std::ranges::find(known, name) != known.end())
       continue;
-    std::string list;
-    for (std::string_view each : known)
-      list += (list.empty() ? "" : ", ") + std::string(each);
-    const std::string_view nearest = nearestName(name, known);
-    return invalid(name, value, "is no field there; the fields are " + list,
-                   nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?");
+    return invalid(name, value, "is no field there; the fields are " + joined(known, ", "), nearestHint(name, known));
   }
   return Status::ok();
 }

@@ -57,4 +57,9 @@ std::string_view nearestName(std::string_view name, std::span<const std::string_
   return nearest;
 }
 
+std::string nearestHint(std::string_view name, std::span<const std::string_view> known) {
+  const std::string_view nearest = nearestName(name, known);
+  return nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?";
+}
+
 } // namespace nsa

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace nsa {
@@ -13,5 +14,7 @@ namespace nsa {
 // if that is more. The third search looks for the first known name that contains the characters of `name` in the same
 // order, such as "--config" for "--cfg". nearestName returns "" if no search finds a name.
 std::string_view nearestName(std::string_view name, std::span<const std::string_view> known);
+// The hint of an error: "did you mean NAME?", or "" if nearestName finds no name.
+std::string nearestHint(std::string_view name, std::span<const std::string_view> known);
 
 } // namespace nsa

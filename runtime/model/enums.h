@@ -2,7 +2,6 @@
 // Thread-safety: constants and pure functions.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>

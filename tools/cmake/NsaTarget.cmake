@@ -10,7 +10,6 @@ set_target_properties(nsa_sqlite PROPERTIES
   INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};m")
 find_library(NSA_ZSTD_STATIC libzstd.a REQUIRED)
 find_library(NSA_SODIUM_STATIC libsodium.a REQUIRED)
-find_path(NSA_XXHASH_INCLUDE xxhash.h REQUIRED)
 
 # Warnings and sanitizers of a target of ours.
 function(nsa_flags target)

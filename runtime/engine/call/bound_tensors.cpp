@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 namespace nsa {
 
@@ -13,10 +14,8 @@ namespace {
 constexpr const char *kStridesHint = "strides are in elements, not bytes";
 
 std::string listText(const std::array<int64_t, kMaxTensorRank> &values, int count) {
-  std::string text = "[";
-  for (int i = 0; i < count; ++i)
-    text += (i ? ", " : "") + std::to_string(values[static_cast<size_t>(i)]);
-  return text + "]";
+  const std::span listed(values.data(), static_cast<size_t>(count));
+  return "[" + joined(listed, ", ", [](int64_t value) { return std::to_string(value); }) + "]";
 }
 
 bool isEmpty(const Tensor &tensor) {

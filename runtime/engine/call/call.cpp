@@ -6,7 +6,6 @@
 #include "runtime/engine/call/coordinates.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numbers>
 #include <optional>

@@ -7,7 +7,6 @@
 #include "cache/rows/rows.h"
 #include "runtime/base/problem.h"
 
-#include <optional>
 #include <string>
 #include <string_view>
 

@@ -6,7 +6,6 @@
 
 #include "runtime/engine/compile/compiler_library.h"
 
-#include <cstdint>
 #include <list>
 #include <map>
 #include <memory>

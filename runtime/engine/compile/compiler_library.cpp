@@ -6,8 +6,8 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
+#include <span>
 
 namespace nsa {
 
@@ -64,6 +64,12 @@ public:
 
   nsa_compiler_result **out() { return &result; }
   const nsa_compiler_result *get() const { return result; }
+  // What the call has made: a binary or a text.
+  std::string_view output() const {
+    size_t bytes = 0;
+    const void *data = api.output(result, &bytes);
+    return {static_cast<const char *>(data), bytes};
+  }
 
   Status status(nsa_compiler_status code) const {
     if (code == 0)
@@ -91,17 +97,21 @@ private:
   nsa_compiler_result *result = nullptr;
 };
 
+// Borrows the texts.
+std::vector<nsa_compiler_value> apiValues(const std::map<std::string, std::string> &values) {
+  std::vector<nsa_compiler_value> result;
+  for (const auto &[name, text] : values)
+    result.push_back({name.c_str(), text.c_str()});
+  return result;
+}
+
 // The C form of a request; borrows every text from it.
 struct ApiRequest {
-  std::vector<nsa_compiler_value> fixed;
-  std::vector<nsa_compiler_value> config;
+  std::vector<nsa_compiler_value> fixed, config;
   nsa_compiler_request value = {};
 
-  ApiRequest(const CompileRequest &request, nsa_compiler_stage stage) {
-    for (const auto &[name, text] : request.fixed)
-      fixed.push_back({name.c_str(), text.c_str()});
-    for (const auto &[name, text] : request.config)
-      config.push_back({name.c_str(), text.c_str()});
+  ApiRequest(const CompileRequest &request, nsa_compiler_stage stage)
+      : fixed(apiValues(request.fixed)), config(apiValues(request.config)) {
     value.size = sizeof value;
     value.target = request.target.c_str();
     value.op = request.op.c_str();
@@ -207,13 +217,12 @@ Result<CompiledKernel> CompilerLibrary::compileOnce(const CompileRequest &reques
   nsa_compiler_status code = api->compile(&call.value, result.out());
   NSA_RETURN_IF_ERROR(result.status(code));
   CompiledKernel kernel;
-  size_t bytes = 0;
-  const void *output = api->output(result.get(), &bytes);
+  const std::string_view output = result.output();
   const char *manifest = api->manifest(result.get());
-  if (!output || bytes == 0 || !manifest)
+  if (output.empty() || !manifest)
     return Status::error(ErrorCode::kInternal, "the compiler library returned no binary or no manifest");
-  kernel.binary.resize(bytes);
-  memcpy(kernel.binary.data(), output, bytes);
+  const std::span<const std::byte> binary = std::as_bytes(std::span(output));
+  kernel.binary.assign(binary.begin(), binary.end());
   kernel.manifestText = manifest;
   NSA_ASSIGN_OR_RETURN(kernel.manifest, Manifest::parse(kernel.manifestText));
   // The digest of all that went into the binary, which only the compiler knows.
@@ -232,18 +241,14 @@ static Result<ProgramReport> reportOf(const nsa_compiler_api &api, const ApiResu
     report.messages = api.messages(result.get());
   if (!report.isGood && report.messages.empty())
     return result.status(code);
-  size_t bytes = 0;
-  const void *text = api.output(result.get(), &bytes);
-  report.text.assign(static_cast<const char *>(text), bytes);
+  report.text = result.output();
   return report;
 }
 
 Result<ProgramReport> CompilerLibrary::check(const ProgramCheckRequest &request) const {
   LibraryCall inside;
   NSA_RETURN_IF_ERROR(inside.status());
-  std::vector<nsa_compiler_value> values;
-  for (const auto &[name, text] : request.values)
-    values.push_back({name.c_str(), text.c_str()});
+  const std::vector<nsa_compiler_value> values = apiValues(request.values);
   nsa_compiler_check_request call = {};
   call.size = sizeof call;
   call.path = request.path.c_str();
@@ -271,9 +276,7 @@ Result<std::string> CompilerLibrary::emit(const CompileRequest &request, nsa_com
   ApiResult result(*api);
   nsa_compiler_status code = api->compile(&call.value, result.out());
   NSA_RETURN_IF_ERROR(result.status(code));
-  size_t bytes = 0;
-  const void *output = api->output(result.get(), &bytes);
-  return std::string(static_cast<const char *>(output), bytes);
+  return std::string(result.output());
 }
 
 } // namespace nsa

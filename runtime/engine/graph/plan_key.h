@@ -22,6 +22,9 @@ struct PlanKey {
     return {def.isWhole ? ofSteps(spec, maxima) : Problem::take(spec, maxima, def.fields, def.constants)};
   }
   size_t hash() const { return values.hash(); }
+  struct Hash {
+    size_t operator()(const PlanKey &key) const { return key.hash(); }
+  };
 
 private:
   // Takes the values that the steps of nsa or decode have together.

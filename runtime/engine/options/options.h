@@ -9,7 +9,6 @@
 #include "runtime/engine/choices/routes.h"
 #include "runtime/process/log.h"
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>

@@ -38,15 +38,12 @@ public:
   Status flush();
 
 private:
-  struct KeyHash {
-    size_t operator()(const PlanKey &key) const { return key.hash(); }
-  };
   explicit PlanRecord(std::string path) : path(std::move(path)) {}
   Status writeWaiting(); // with the mutex held
 
   const std::string path;
   std::mutex mutex;
-  std::unordered_set<PlanKey, KeyHash> known; // plans whose lines are written, or wait
+  std::unordered_set<PlanKey, PlanKey::Hash> known; // plans whose lines are written, or wait
   std::string waiting;
   size_t waitingLines = 0;
 };

@@ -58,9 +58,6 @@ public:
   }
 
 private:
-  struct KeyHash {
-    size_t operator()(const PlanKey &key) const { return key.hash(); }
-  };
   // This is what a std::shared_future holds. libstdc++ sets a future through call_once, which wakes waiters by a system
   // call even if there are none.
   struct Miss {
@@ -70,7 +67,7 @@ private:
   };
   std::mutex mutex;
   std::condition_variable ended; // one of the misses
-  std::unordered_map<PlanKey, std::shared_ptr<Miss>, KeyHash> running;
+  std::unordered_map<PlanKey, std::shared_ptr<Miss>, PlanKey::Hash> running;
 };
 
 } // namespace nsa

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/engine/choices/fallback_ladder.h"
+#include "runtime/engine/graph/plan_core.h"
 #include "runtime/engine/report/thread_shard.h"
 
 #include <array>
@@ -10,8 +11,6 @@
 #include <cstdint>
 
 namespace nsa {
-
-struct PlanTimes;
 
 struct Counters {
   using Count = std::atomic<uint64_t>;
@@ -23,7 +22,13 @@ struct Counters {
   std::array<Count, kFallbackSteps> fallbacks{};
 
   static void raise(Count &counter, uint64_t by = 1) { counter.fetch_add(by, std::memory_order_relaxed); }
-  void add(const PlanTimes &times);
+  void add(const PlanTimes &times) {
+    lookupMs += times.lookupMs;
+    renderMs += times.renderMs;
+    compileMs += times.compileMs;
+    tuneMs += times.tuneMs;
+    loadMs += times.loadMs;
+  }
   void countFallback(FallbackStep step) { raise(fallbacks[static_cast<size_t>(step)]); }
   uint64_t fallbacksOf(FallbackStep step) const { return fallbacks[static_cast<size_t>(step)]; }
 };

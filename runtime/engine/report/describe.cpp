@@ -36,6 +36,14 @@ Json evidenceJson(const Measurement &entry) {
           {"detail", entry.detail}};
 }
 
+// The part of a candidate that stands apart for the winner.
+Json winnerJson(const Json &candidate) {
+  Json winner;
+  for (const char *field : {"template", "config", "milliseconds", "ratio_to_default"})
+    winner[field] = candidate[field];
+  return winner;
+}
+
 } // namespace
 
 PlanInfo infoOf(const PlanDescription &plan) {
@@ -138,7 +146,6 @@ std::string describeTuning(const TuningDescription &tuning) {
                           {"rounds", entry.rounds},
                           {"detail", entry.detail}});
   }
-  const CandidateReport &winner = tuning.report.candidates[tuning.report.winner];
   return dump({{"problem", tuning.problem},
                {"device", tuning.device},
                {"tuned_elsewhere", false},
@@ -148,11 +155,7 @@ std::string describeTuning(const TuningDescription &tuning) {
                {"milliseconds", tuning.milliseconds},
                {"seconds_in", phasesJson(tuning.report.phases)},
                {"tuned", tuning.report.wasMeasured()},
-               {"winner",
-                {{"template", winner.candidate.templateName},
-                 {"config", winner.candidate.config},
-                 {"milliseconds", winner.medianMs},
-                 {"ratio_to_default", winner.ratioToIncumbent}}},
+               {"winner", winnerJson(candidates[tuning.report.winner])},
                {"tie", tuning.report.tie},
                {"noise", tuning.report.noise},
                {"exhaustive", tuning.exhaustive},
@@ -175,10 +178,7 @@ std::string describeTuningElsewhere(const StoredChoice &choice, double milliseco
     measured += won || entry.outcome == candidateOutcomeName(CandidateOutcome::kMeasured);
     rejected += entry.outcome == candidateOutcomeName(CandidateOutcome::kRejected);
     if (won)
-      winner = {{"template", json["template"]},
-                {"config", json["config"]},
-                {"milliseconds", json["milliseconds"]},
-                {"ratio_to_default", json["ratio_to_default"]}};
+      winner = winnerJson(json);
     candidates.push_back(std::move(json));
   }
   return dump({{"problem", choice.problem},

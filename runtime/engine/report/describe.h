@@ -11,7 +11,6 @@
 #include "runtime/engine/options/options.h"
 
 #include <array>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -5,7 +5,6 @@
 
 #include "runtime/base/problem.h"
 
-#include <cstddef>
 #include <string>
 
 namespace nsa {

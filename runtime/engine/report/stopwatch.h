@@ -1,4 +1,4 @@
-// A stopwatch counts milliseconds from the moment at which it was made.
+// Monotonic time.
 // Thread-safety: immutable.
 #pragma once
 
@@ -6,14 +6,17 @@
 
 namespace nsa {
 
+inline double monotonicSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Counts milliseconds from the moment at which it was made.
 class Stopwatch {
 public:
-  double milliseconds() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  }
+  double milliseconds() const { return (monotonicSeconds() - start) * 1e3; }
 
 private:
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  double start = monotonicSeconds();
 };
 
 } // namespace nsa

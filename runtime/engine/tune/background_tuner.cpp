@@ -135,6 +135,13 @@ void BackgroundTuner::stop() {
     changed.wait(lock, [&] { return !telling; });
 }
 
+void BackgroundTuner::warn(const char *what, const Status &why) {
+  (void)attempt("to log", [&] {
+    logger.log(LogLevel::kWarning, "tuner", what + why.toString());
+    return Status::ok();
+  });
+}
+
 void BackgroundTuner::tell(const Job &job) {
   {
     std::lock_guard lock(mutex);
@@ -148,10 +155,7 @@ void BackgroundTuner::tell(const Job &job) {
                                 return Status::ok();
                               });
       !status.isOk())
-    (void)attempt("to log", [&] {
-      logger.log(LogLevel::kWarning, "tuner", "the host's callback for better plans failed: " + status.toString());
-      return Status::ok();
-    });
+    warn("the host's callback for better plans failed: ", status);
   {
     std::lock_guard lock(mutex);
     telling = false;
@@ -196,10 +200,7 @@ void BackgroundTuner::run() {
     if (!isStopped) {
       Counters::raise(status.isOk() ? counters.backgroundDone : counters.backgroundFailed);
       if (!status.isOk())
-        (void)attempt("to log", [&] {
-          logger.log(LogLevel::kWarning, "tuner", "tuning in the background: " + status.toString());
-          return Status::ok();
-        });
+        warn("tuning in the background: ", status);
     }
     if (better && work.tell)
       tell(job);

@@ -59,6 +59,7 @@ private:
   void run();
   void signal(); // to begin nothing more
   void tell(const Job &job);
+  void warn(const char *what, const Status &why);
   void join();
 
   Work work;
@@ -68,10 +69,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Job> queue;
-  struct Hash {
-    size_t operator()(const PlanKey &key) const { return key.hash(); }
-  };
-  std::unordered_set<PlanKey, Hash> known;
+  std::unordered_set<PlanKey, PlanKey::Hash> known;
   std::atomic<bool> stopping{false};
   bool telling = false;
   std::atomic<std::thread::id> own{}; // of the thread, once it runs

@@ -1,6 +1,5 @@
 #include "runtime/engine/tune/result_gate.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 

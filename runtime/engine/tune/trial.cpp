@@ -1,8 +1,18 @@
 #include "runtime/engine/tune/trial.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace nsa {
+
+namespace {
+
+// Tensors are not all of a trial, and the next one is made before it goes.
+constexpr double kFreeShare = 1.0 / 4, kFreeShareWhileServing = 1.0 / 16;
+// No trial is larger, and below the second none becomes smaller.
+constexpr double kMostTrialBytes = 10e9, kLeastTrialBytes = 1e6;
+
+} // namespace
 
 Result<TrialLaunches> TrialLaunches::make(Device &device) {
   TrialLaunches launches(device);
@@ -39,21 +49,17 @@ Status TrialLaunches::run(const LoadedKernel &kernel, const KernelCall &call) {
 
 Status TrialLaunches::settle() { return device->readStatusWord(statusWord, device->ownStream()); }
 
-Result<std::unique_ptr<Trial>> KernelTrial::make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
-                                                 double mostBytes) {
-  NSA_ASSIGN_OR_RETURN(TuningInputs inputs, TuningInputs::make(device, spec, maxima, seed, mostBytes));
-  NSA_ASSIGN_OR_RETURN(TrialLaunches launches, TrialLaunches::make(device));
-  return std::unique_ptr<Trial>(new KernelTrial(std::move(inputs), std::move(launches)));
+Result<double> trialBytes(Device &device, bool isServing) {
+  NSA_ASSIGN_OR_RETURN(size_t free, device.freeBytes());
+  return std::min(static_cast<double>(free) * (isServing ? kFreeShareWhileServing : kFreeShare), kMostTrialBytes);
 }
 
-Result<TuningResult> KernelTrial::check(const LoadedKernel &kernel) {
-  NSA_RETURN_IF_ERROR(inputs.poisonOutputs());
-  NSA_RETURN_IF_ERROR(launches.run(kernel, inputs.checked()));
-  return inputs.readChecked();
-}
-
-Status KernelTrial::launchTimed(const LoadedKernel &kernel, void *stream) {
-  return launches.launch(kernel, inputs.timed(), stream);
+Result<std::unique_ptr<Trial>> makeTrialThatFits(double &bytes, const MakeTrial &make) {
+  for (;; bytes /= 2) {
+    Result<std::unique_ptr<Trial>> trial = make(bytes);
+    if (trial || trial.status().code() != ErrorCode::kOutOfMemory || bytes < kLeastTrialBytes)
+      return trial;
+  }
 }
 
 } // namespace nsa

@@ -1,16 +1,16 @@
 // Runs a candidate kernel of a tuning: once on sequences of different random lengths to compare its results, and then
-// on a call as large as the problem to measure its time.
+// on a call as large as the problem to measure its time. A trial leaves the host room to allocate device memory.
 // Ownership: a Trial owns the tensors of its calls and borrows the device.
 // Thread-safety: one thread at a time.
 #pragma once
 
 #include "runtime/base/device_status.h"
 #include "runtime/device/loaded_kernel.h"
-#include "runtime/engine/tune/tuning_inputs.h"
+#include "runtime/engine/report/timed_shape.h"
 #include "runtime/engine/tune/tuning_result.h"
 
+#include <functional>
 #include <memory>
-#include <string>
 
 namespace nsa {
 
@@ -59,21 +59,13 @@ public:
   virtual const TimedShape &timedShape() const = 0;
 };
 
-// Runs candidate kernels for an operator that consists of a single kernel.
-class KernelTrial final : public Trial {
-public:
-  static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
-                                             double mostBytes);
+// Returns how many of the free bytes the tensors of a trial may take. If `isServing` is true, trialBytes returns fewer
+// bytes, because the host uses the device at the same time.
+Result<double> trialBytes(Device &device, bool isServing);
 
-  Result<TuningResult> check(const LoadedKernel &kernel) override;
-  Status launchTimed(const LoadedKernel &kernel, void *stream) override;
-  const TimedShape &timedShape() const override { return inputs.timedShape(); }
-
-private:
-  KernelTrial(TuningInputs inputs, TrialLaunches launches) : inputs(std::move(inputs)), launches(std::move(launches)) {}
-
-  TuningInputs inputs;
-  TrialLaunches launches;
-};
+// Calls `make` with `bytes`. While memory is short, makeTrialThatFits tries again with half as many bytes. When
+// makeTrialThatFits returns, `bytes` is the number of bytes of the last call of `make`.
+using MakeTrial = std::function<Result<std::unique_ptr<Trial>>(double bytes)>;
+Result<std::unique_ptr<Trial>> makeTrialThatFits(double &bytes, const MakeTrial &make);
 
 } // namespace nsa

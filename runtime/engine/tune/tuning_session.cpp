@@ -1,11 +1,11 @@
 #include "runtime/engine/tune/tuning_session.h"
 
+#include "runtime/engine/report/stopwatch.h"
+#include "runtime/engine/tune/kernel_trial.h"
 #include "runtime/engine/tune/pruned_candidates.h"
 #include "runtime/engine/tune/result_gate.h"
-#include "runtime/engine/tune/trial_memory.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -20,10 +20,6 @@ constexpr size_t kDefinitionAttempts = 3;
 uint64_t drawSeed() {
   std::random_device device;
   return uint64_t{device()} << 32 | device();
-}
-
-double monotonicSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 } // namespace

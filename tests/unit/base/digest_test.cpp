@@ -25,10 +25,5 @@ TEST(Digest, LongInput) {
   EXPECT_EQ(pieces.finishHex(), Digest().update(text).finishHex());
 }
 
-TEST(Hash128, DistinguishesAndRepeats) {
-  EXPECT_EQ(hash128("window"), hash128("window"));
-  EXPECT_FALSE(hash128("window") == hash128("dense"));
-}
-
 } // namespace
 } // namespace nsa

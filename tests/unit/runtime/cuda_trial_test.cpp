@@ -1,7 +1,7 @@
 // What the tuner does to a GPU that its host is using, against a driver that computes nothing.
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/tune/decode_trial.h"
-#include "runtime/engine/tune/trial_memory.h"
+#include "runtime/engine/tune/kernel_trial.h"
 #include "tests/unit/runtime/fake_gpu.h"
 #include "tests/unit/runtime/stored_kernel.h"
 

@@ -55,11 +55,10 @@ Result<Workload> findWorkload(const std::string &word, const std::string &folder
   for (const std::string &name : names)
     list += (list.empty() ? "" : ", ") + name;
   const std::vector<std::string_view> known(names.begin(), names.end());
-  const std::string_view nearest = nearestName(word, known);
   return Status::invalid("WORKLOAD", word,
                          names.empty() ? "must be a file: there are no ready-made workloads in " + folder
                                        : "must be a file or one of " + list,
-                         nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?");
+                         nearestHint(word, known));
 }
 
 Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder) {

@@ -1,4 +1,4 @@
-#include "runtime/engine/tune/tuning_inputs.h"
+#include "runtime/engine/tune/kernel_trial.h"
 
 #include "runtime/base/sequence_fields.h"
 #include "runtime/base/signature.h"
@@ -124,19 +124,24 @@ TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima) {
   return {sizes.batch, sizes.seqlenQ, sizes.seqlenK};
 }
 
-Result<TuningInputs> TuningInputs::make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
-                                        double mostBytes) {
-  TuningInputs inputs(device, spec, maxima, seed);
+Result<std::unique_ptr<Trial>> KernelTrial::make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
+                                                 double mostBytes) {
+  NSA_ASSIGN_OR_RETURN(TrialLaunches launches, TrialLaunches::make(device));
+  std::unique_ptr<KernelTrial> trial(new KernelTrial(device, spec, maxima, seed, std::move(launches)));
+  NSA_RETURN_IF_ERROR(trial->prepare(mostBytes));
+  return std::unique_ptr<Trial>(std::move(trial));
+}
+
+Status KernelTrial::prepare(double mostBytes) {
   Budget budget = device.isGpu() ? kGpuBudget : kCpuBudget;
   budget.bytes = std::min(budget.bytes, mostBytes);
   Sizes sizes = fit(budget, spec, maxima);
-  Lengths &timed = inputs.timedLengths;
-  timed = {std::vector(static_cast<size_t>(sizes.batch), sizes.seqlenQ),
+  timedLengths = {std::vector(static_cast<size_t>(sizes.batch), sizes.seqlenQ),
            std::vector(static_cast<size_t>(sizes.batch), sizes.seqlenK)};
 
   // Uneven lengths for the comparison: no multiple of a tile, prefixes of other sizes, in a packed batch an empty one.
   auto between = [&](int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(inputs.draw);
+    return std::uniform_int_distribution<int64_t>(low, high)(draw);
   };
   const bool packed = spec.layout == Layout::kPacked;
   Maxima checkMaxima = maxima;
@@ -145,28 +150,26 @@ Result<TuningInputs> TuningInputs::make(Device &device, const Spec &spec, const 
   checkMaxima.seqlenK = std::min(sizes.seqlenK, kMostCheckedKeys);
   const Sizes checkSizes = fit(kCheckBudget, spec, checkMaxima);
   for (int64_t i = 0; i < checkSizes.batch; ++i) {
-    Lengths &checked = inputs.checkedLengths;
     bool drawn = packed || i == 0; // in the dense layout all sequences are equally long
-    int64_t lengthQ = drawn ? between((checkSizes.seqlenQ + 1) / 2, checkSizes.seqlenQ) : checked.q[0];
-    int64_t lengthK = drawn ? between(lengthQ, checkSizes.seqlenK) : checked.k[0];
+    int64_t lengthQ = drawn ? between((checkSizes.seqlenQ + 1) / 2, checkSizes.seqlenQ) : checkedLengths.q[0];
+    int64_t lengthK = drawn ? between(lengthQ, checkSizes.seqlenK) : checkedLengths.k[0];
     if (packed && i == 1)
       lengthQ = lengthK = 0;
-    checked.q.push_back(lengthQ);
-    checked.k.push_back(lengthK);
+    checkedLengths.q.push_back(lengthQ);
+    checkedLengths.k.push_back(lengthK);
   }
 
-  inputs.timedCall = inputs.begin(inputs.timedLengths);
-  inputs.checkedCall = inputs.begin(inputs.checkedLengths);
+  timedCall = begin(timedLengths);
+  checkedCall = begin(checkedLengths);
   if (packed) {
-    NSA_RETURN_IF_ERROR(inputs.addTable(inputs.timedCall, inputs.timedLengths));
-    NSA_RETURN_IF_ERROR(inputs.addTable(inputs.checkedCall, inputs.checkedLengths));
+    NSA_RETURN_IF_ERROR(addTable(timedCall, timedLengths));
+    NSA_RETURN_IF_ERROR(addTable(checkedCall, checkedLengths));
   }
-  NSA_RETURN_IF_ERROR(inputs.fillOperands());
-  inputs.shape = {sizes.batch, sizes.seqlenQ, sizes.seqlenK};
-  return inputs;
+  shape = {sizes.batch, sizes.seqlenQ, sizes.seqlenK};
+  return fillOperands();
 }
 
-Status TuningInputs::fillOperands() {
+Status KernelTrial::fillOperands() {
   const OperatorDef &def = definitionOf(spec.op);
   if (def.tuning != OperatorDef::Tuning::kAlone)
     return Status::error(ErrorCode::kInternal, "operator " + std::string(def.name) + " is not tuned as one kernel");
@@ -182,7 +185,7 @@ Status TuningInputs::fillOperands() {
   return Status::ok();
 }
 
-int64_t TuningInputs::rowsOf(Lead lead, const Lengths &lengths) const {
+int64_t KernelTrial::rowsOf(Lead lead, const Lengths &lengths) const {
   if (lead == Lead::kNone)
     return 1;
   const std::vector<int64_t> &tokens = lead == Lead::kQueries ? lengths.q : lengths.k;
@@ -195,7 +198,7 @@ int64_t TuningInputs::rowsOf(Lead lead, const Lengths &lengths) const {
 }
 
 // Row-major, with [entry, time] before the axes where rows are counted.
-ViewSlots TuningInputs::viewOf(const Operand &operand, void *data, const Lengths &lengths) const {
+ViewSlots KernelTrial::viewOf(const Operand &operand, void *data, const Lengths &lengths) const {
   const TensorRule &rule = tensorRule(operand.name);
   std::array<int64_t, kMaxCoordinates> strides = {};
   const std::vector<int64_t> extents = extentsOf(rule, spec);
@@ -215,7 +218,7 @@ ViewSlots TuningInputs::viewOf(const Operand &operand, void *data, const Lengths
   return ViewSlots::make(data, spec.types().of(rule.role), strides, times);
 }
 
-Status TuningInputs::fill(const Operand &operand) {
+Status KernelTrial::fill(const Operand &operand) {
   const TensorRule &rule = tensorRule(operand.name);
   const DType dtype = spec.types().of(rule.role);
   const std::vector<int64_t> extents = extentsOf(rule, spec);
@@ -231,13 +234,13 @@ Status TuningInputs::fill(const Operand &operand) {
     if (isTimed || isList) {
       NSA_ASSIGN_OR_RETURN(
           DeviceBuffer buffer,
-          DeviceBuffer::allocate(*device, static_cast<size_t>(std::max<int64_t>(elements, 1) * dtypeBytes(dtype)),
+          DeviceBuffer::allocate(device, static_cast<size_t>(std::max<int64_t>(elements, 1) * dtypeBytes(dtype)),
                                  drawSkipped(draw)));
       buffers.push_back(std::move(buffer));
       if (isList)
         NSA_RETURN_IF_ERROR(fillLists(buffers.back(), lengths));
       else if (!isOutput)
-        NSA_RETURN_IF_ERROR(fillDrawn(*device, buffers.back().data(), dtype, elements,
+        NSA_RETURN_IF_ERROR(fillDrawn(device, buffers.back().data(), dtype, elements,
                                       rule.role == TensorRole::kStatistics ? kTypicalLse : 0, draw));
     }
     call[operand.view] = viewOf(operand, buffers.back().data(), lengths);
@@ -254,7 +257,7 @@ Status TuningInputs::fill(const Operand &operand) {
 // A quarter each of what is met: lists as local as a trained model's (neighbours draw from one small set), drawn anew
 // for each query, one set for all of a cluster, and the nearest blocks. One kind alone would tune for the wrong
 // problem. The first and the own block are always among them.
-Status TuningInputs::fillLists(const DeviceBuffer &buffer, const Lengths &lengths) {
+Status KernelTrial::fillLists(const DeviceBuffer &buffer, const Lengths &lengths) {
   enum Kind { kTrained, kRandom, kClustered, kRecent, kKinds };
   constexpr int64_t kSameKind = 256;                      // queries
   constexpr int64_t kNeighbours[kKinds] = {32, 1, 64, 1}; // queries that share a set
@@ -292,10 +295,10 @@ Status TuningInputs::fillLists(const DeviceBuffer &buffer, const Lengths &length
       }
     }
   }
-  return host.empty() ? Status::ok() : device->upload(buffer.data(), host.data(), host.size() * sizeof(int32_t));
+  return host.empty() ? Status::ok() : device.upload(buffer.data(), host.data(), host.size() * sizeof(int32_t));
 }
 
-KernelCall TuningInputs::begin(const Lengths &lengths) const {
+KernelCall KernelTrial::begin(const Lengths &lengths) const {
   const bool packed = spec.layout == Layout::kPacked;
   KernelCall call;
   call.scalars = CallRules(spec, maxima).scalars;
@@ -317,7 +320,7 @@ KernelCall TuningInputs::begin(const Lengths &lengths) const {
 }
 
 // What the kernel `sequences` would have written.
-Status TuningInputs::addTable(KernelCall &call, const Lengths &lengths) {
+Status KernelTrial::addTable(KernelCall &call, const Lengths &lengths) {
   std::vector<SequenceRecord> host(lengths.q.size());
   SequenceRecord next;
   for (size_t i = 0; i < host.size(); ++i) {
@@ -330,23 +333,20 @@ Status TuningInputs::addTable(KernelCall &call, const Lengths &lengths) {
     next[SequenceField::kCBegin] += next[SequenceField::kCLength];
   }
   const size_t bytes = host.size() * sizeof(SequenceRecord);
-  NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer, DeviceBuffer::allocate(*device, bytes));
-  NSA_RETURN_IF_ERROR(device->upload(buffer.data(), host.data(), bytes));
+  NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer, DeviceBuffer::allocate(device, bytes));
+  NSA_RETURN_IF_ERROR(device.upload(buffer.data(), host.data(), bytes));
   call[View::kSequences] = ViewSlots::make(buffer.data(), DType::kI32, {kSequenceFields, 1});
   buffers.push_back(std::move(buffer));
   return Status::ok();
 }
 
-Status TuningInputs::poisonOutputs() {
+Result<TuningResult> KernelTrial::check(const LoadedKernel &kernel) {
   for (const ComparedOutput &output : outputs)
-    NSA_RETURN_IF_ERROR(output.poison(*device));
-  return Status::ok();
-}
-
-Result<TuningResult> TuningInputs::readChecked() {
+    NSA_RETURN_IF_ERROR(output.poison(device));
+  NSA_RETURN_IF_ERROR(launches.run(kernel, checkedCall));
   TuningResult result;
   for (const ComparedOutput &output : outputs) {
-    NSA_ASSIGN_OR_RETURN(TuningResult::Output values, output.read(*device));
+    NSA_ASSIGN_OR_RETURN(TuningResult::Output values, output.read(device));
     if (values.kind == TuningResult::Kind::kLists)
       for (size_t i = 0; i < checkedLengths.q.size(); ++i)
         values.addOwnBlocks(spec, checkedLengths.k[i] - checkedLengths.q[i], checkedLengths.q[i]);
