@@ -12,12 +12,21 @@
 #include "runtime/cuda/context.h"
 #include "runtime/device/loaded_kernel.h"
 #include "runtime/engine/call/call.h"
+#include "tools/support/accelerator.h"
+#include "tools/support/engine.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nsa::bench {
+
+struct LaunchRequest {
+  Spec spec;
+  Maxima maxima;
+};
 
 struct LaunchArguments {
   LoadedKernel::Slots slots;
@@ -46,6 +55,29 @@ private:
   unsigned threads = 1, sharedBytes = 0;
   std::unique_ptr<cpu::WorkerPool> pool;
   std::unique_ptr<cpu::CpuImage> image;
+};
+
+// The tensors and the stream of one thread, and two ways to launch a kernel on these tensors: nsa_run and a bare
+// launch. The tensors hold one query and one key. A LaunchCaller owns its tensors, its stream and the launch arguments,
+// and only one thread at a time may use it.
+class LaunchCaller {
+public:
+  // `plan` must be a plan of `request`.
+  static Result<std::unique_ptr<LaunchCaller>> make(const std::string &device, const BareLaunch &bare,
+                                                    const LaunchRequest &request, nsa_plan *plan);
+
+  Status bareLaunches(const BareLaunch &bare, int calls) const;
+  Status runs(const nsa_plan *plan, int calls) const;
+  Status synchronize() const { return accelerator->synchronize(); }
+
+private:
+  std::unique_ptr<tools::Accelerator> accelerator;
+  std::vector<tools::Buffer> buffers;
+  std::array<nsa_tensor, 4> tensors;
+  std::array<nsa_binding, 4> bindings;
+  size_t count = 0;
+  tools::Buffer workspace;
+  LaunchArguments arguments;
 };
 
 } // namespace nsa::bench

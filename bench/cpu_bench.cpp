@@ -1,19 +1,20 @@
 // nsa_bench_cpu: which share of the processor's FMA peak the generated fp32 kernels reach, on one core and on all, and
 // how long a kernel takes to compile; and the whole forward pass by its parts, on one core. Peak and kernels run in
 // turns, so both see the same clocks and neighbours.
-#include "bench/forward_parts.h"
 #include "bench/measure/bench_case.h"
 #include "bench/measure/bench_program.h"
 #include "bench/measure/bench_report.h"
+#include "bench/measure/fma_peak.h"
 #include "bench/measure/plan_contender.h"
+#include "bench/measure/stream_bandwidth.h"
 #include "bench/measure/timing.h"
-#include "bench/roof_contender.h"
 #include "runtime/engine/compile/compiler_library.h"
 #include "tools/support/number_option.h"
 #include "tools/support/operator_work.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -28,6 +29,35 @@ struct Flags : CommonFlags {
   bool noTune = false;
 
   bool wants(Operator op) const { return std::find(ops.begin(), ops.end(), operatorName(op)) != ops.end(); }
+};
+
+// The peak rates of the processor, measured in turns with the kernels, so that all see the same clocks and neighbours.
+// One sample is the time of a billion operations, or of a gigabyte.
+class RoofContender final : public Contender {
+public:
+  // The peak rate of fused multiply-adds of `threads` threads together.
+  static RoofContender fmaPeak(int threads) {
+    return {"fma peak", [threads] { return measureFmaPeak(threads, 1).gflops; }};
+  }
+  // The memory bandwidth of one core.
+  static RoofContender stream() {
+    return {"stream", [stream = std::make_shared<StreamBandwidth>()] { return stream->gigabytesPerSecond(); }};
+  }
+
+  const std::string &name() const override { return contenderName; }
+  Result<double> sample() override {
+    const double measured = rate();
+    return measured > 0 ? Result<double>(1e3 / measured)
+                        : Status::error(ErrorCode::kUnsupported, "this processor has neither AVX-512 nor FMA");
+  }
+  nlohmann::ordered_json facts() const override { return nlohmann::ordered_json::object(); }
+
+private:
+  RoofContender(std::string name, std::function<double()> rate)
+      : contenderName(std::move(name)), rate(std::move(rate)) {}
+
+  std::string contenderName;
+  std::function<double()> rate; // billions a second
 };
 
 // Two kernels and the peak at one number of threads.
@@ -140,6 +170,107 @@ Status measureCompileTime(const std::string &compilerPath, const Spec &spec, Ben
                      {"config", first.config}});
 }
 
+// The paper's, and ones that a test has time for.
+BenchCase forwardCase(const Flags &flags, int64_t tokens) {
+  Spec spec = usualForward(flags.quick ? 64 : 192);
+  spec.dtype = DType::kF32;
+  if (flags.quick) {
+    spec.queryHeads = 8;
+    spec.kvHeads = 1;
+    spec.vDim = 64;
+  }
+  return promptCase(flags.quick ? "small" : "nsa192", spec, tokens);
+}
+
+struct Roofs {
+  double gflops = 0, gigabytesPerSecond = 0;
+};
+
+void addRates(nlohmann::ordered_json &row, double flops, double bytes, double milliseconds, const Roofs &roofs) {
+  row["median_ms"] = milliseconds;
+  if (flops > 0) {
+    row["gflop"] = flops * 1e-9;
+    row["gflops"] = flops * 1e-6 / milliseconds;
+    row["percent_of_peak"] = 100 * flops * 1e-6 / milliseconds / roofs.gflops;
+  }
+  row["gigabytes_per_second"] = bytes * 1e-6 / milliseconds;
+  row["percent_of_stream"] = 100 * bytes * 1e-6 / milliseconds / roofs.gigabytesPerSecond;
+}
+
+void print(const nlohmann::ordered_json &row) {
+  std::printf("%-12s T=%-6lld %-8s %9.2f ms", row.value("what", "").c_str(), row.value("tokens", 0LL),
+              row.value("part", "").c_str(), row.value("median_ms", 0.0));
+  if (row.contains("gflop"))
+    std::printf(" %8.2f GFLOP %8.2f GFLOP/s %5.1f %% of the peak", row.value("gflop", 0.0), row.value("gflops", 0.0),
+                row.value("percent_of_peak", 0.0));
+  else
+    std::printf(" %8.2f GB/s %5.1f %% of stream", row.value("gigabytes_per_second", 0.0),
+                row.value("percent_of_stream", 0.0));
+  std::printf("  %s\n", row.value("config", "").c_str());
+  std::fflush(stdout);
+}
+
+// The whole forward pass and each part of it, with as many heads as in the paper, or fewer with --quick. A part that
+// computes products is compared with the core's peak, and a part that moves bytes with the core's memory bandwidth.
+Status measureForwardParts(const Flags &flags, int64_t tokens, bool tuned, tools::Accelerator &accelerator,
+                           BenchReport &report) {
+  const BenchCase benchCase = forwardCase(flags, tokens);
+  NSA_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> arena, Arena::make(accelerator, nullptr, drawInputs(benchCase)));
+  const tools::OperatorInputs &inputs = arena->inputs;
+  // What an earlier run stored must not be measured.
+  tools::EngineSettings settings = flags.engineSettings(tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT);
+  settings.tuneBudgetSeconds = flags.tuneBudget;
+  settings.cpuThreads = 1;
+  NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(settings));
+  NSA_ASSIGN_OR_RETURN(std::unique_ptr<PlanContender> plan,
+                       PlanContender::make(tuned ? "tuned" : "default", engine.get(), *arena));
+
+  RoofContender peak = RoofContender::fmaPeak(1), stream = RoofContender::stream();
+  NSA_ASSIGN_OR_RETURN(const std::vector<Times> times, measureAll({&peak, &stream, plan.get()}, flags.forwardSamples));
+  NSA_ASSIGN_OR_RETURN(nlohmann::ordered_json parts, plan->parts(flags.forwardSamples));
+
+  const Roofs roofs{1e3 / times[0].medianMs, 1e3 / times[1].medianMs};
+  nlohmann::ordered_json common;
+  common["what"] = plan->name();
+  common["threads"] = 1;
+  common.update(caseFields(benchCase));
+  common["window"] = benchCase.spec.window;
+  std::printf("%-12s %.1f GFLOP/s on one core\n%-12s %.1f GB/s on one core\n", peak.name().c_str(), roofs.gflops,
+              stream.name().c_str(), roofs.gigabytesPerSecond);
+  NSA_RETURN_IF_ERROR(report.add({{"what", peak.name()}, {"threads", 1}, {"gflops", roofs.gflops}}));
+  NSA_RETURN_IF_ERROR(
+      report.add({{"what", stream.name()}, {"threads", 1}, {"gigabytes_per_second", roofs.gigabytesPerSecond}}));
+
+  const Times &own = times[2];
+  double bytes = 0;
+  for (const tools::PartWork &work : tools::workByPart(inputs))
+    bytes += work.bytes;
+  nlohmann::ordered_json whole = common;
+  whole["part"] = "all";
+  addRates(whole, tools::usefulFlops(inputs), bytes, own.medianMs, roofs);
+  whole["fastest_ms"] = own.fastestMs;
+  whole["slowest_ms"] = own.slowestMs;
+  whole["percent_of_peak_by_cpu_time"] = 100 * tools::usefulFlops(inputs) * 1e-9 / own.cpuMs * times[0].cpuMs;
+  whole.update(plan->facts());
+  print(whole);
+  NSA_RETURN_IF_ERROR(report.add(std::move(whole)));
+  for (const tools::PartWork &work : tools::workByPart(inputs)) {
+    const std::string name(work.name);
+    const auto found = parts.find("ms_" + name);
+    if (found == parts.end())
+      return Status::error(ErrorCode::kInternal, "a timed run did not tell the part " + name);
+    nlohmann::ordered_json row = common;
+    row["part"] = name;
+    addRates(row, work.flops, work.bytes, found->get<double>(), roofs);
+    // Where lists are the whole past, dense attention serves the branch.
+    const std::string config = plan->configOf(operatorName(work.part));
+    row["config"] = config.empty() ? "dense " + plan->configOf("dense") : config;
+    print(row);
+    NSA_RETURN_IF_ERROR(report.add(std::move(row)));
+  }
+  return Status::ok();
+}
+
 Status run(const Flags &flags) {
   NSA_ASSIGN_OR_RETURN(std::unique_ptr<tools::Accelerator> accelerator, tools::Accelerator::open(flags.device));
   NSA_ASSIGN_OR_RETURN(tools::EngineHandle engine, tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT)));
@@ -175,8 +306,7 @@ Status run(const Flags &flags) {
       for (const bool tuned : {false, true}) {
         if (tuned && (flags.quick || flags.noTune))
           continue;
-        NSA_RETURN_IF_ERROR(
-            measureForwardParts(flags, {length, flags.forwardSamples, tuned, flags.tuneBudget}, *accelerator, report));
+        NSA_RETURN_IF_ERROR(measureForwardParts(flags, length, tuned, *accelerator, report));
       }
   return Status::ok();
 }

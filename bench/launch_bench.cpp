@@ -1,13 +1,12 @@
 // nsa_bench_launch: what a call costs beside its kernel. Plans from memory and from a warm database, and nsa_run over
 // the bare launch that it ends in, on one thread and on many.
 #include "bench/bare_launch.h"
-#include "bench/launch_caller.h"
-#include "bench/launch_request.h"
 #include "bench/measure/bench_program.h"
 #include "bench/measure/bench_report.h"
 #include "bench/measure/timing.h"
 #include "runtime/base/key_splits.h"
-#include "runtime/capi/api_structs.h"
+#include "runtime/capi/convert.h"
+#include "runtime/engine/choices/kernel_cache.h"
 #include "tools/support/scratch_folder.h"
 
 #include <algorithm>
@@ -15,14 +14,76 @@
 #include <cstdio>
 #include <ctime>
 #include <functional>
+#include <random>
 #include <thread>
 
 namespace nsa::bench {
 namespace {
 
+constexpr int kMostDistinctRequests = 10000;
+
 struct Flags : CommonFlags {
   int specs = kMostDistinctRequests, threads = 8, rounds = 41;
 };
+
+// A problem so small that the launch of its kernel takes almost all of the time.
+LaunchRequest tinyRequest() {
+  LaunchRequest tiny;
+  tiny.spec.queryHeads = tiny.spec.kvHeads = 1;
+  tiny.spec.qkDim = tiny.spec.vDim = 64;
+  tiny.spec.window = 16;
+  tiny.maxima = {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = 1};
+  return tiny;
+}
+
+// Many queries have other kernels, which take tensor maps on some GPUs. A plan for many queries may also be run with
+// the small tensors of tinyRequest.
+LaunchRequest crowdedRequest() {
+  LaunchRequest crowded = tinyRequest();
+  crowded.maxima = {.batch = 512, .tokensQ = 512 * 512, .seqlenQ = 512, .seqlenK = 1024};
+  return crowded;
+}
+
+// Problems that have different keys in the kernel database, although at most two kernels compute all of them: one for
+// few queries and one for many.
+std::vector<LaunchRequest> distinctRequests(int count) {
+  std::vector<LaunchRequest> requests;
+  for (int i = 0; i < kMostDistinctRequests; ++i) {
+    LaunchRequest request = tinyRequest();
+    auto power = [&](int divisor) { return int64_t{1} << (i / divisor % 10); };
+    request.spec.window = static_cast<int32_t>(power(1));
+    request.maxima.batch = power(10);
+    request.maxima.seqlenQ = power(100);
+    request.maxima.seqlenK = 1024 * power(1000);
+    request.maxima.tokensQ = request.maxima.batch * request.maxima.seqlenQ;
+    requests.push_back(request);
+  }
+  // The order of the database's keys must not be that of the calls, and it is the same in every run.
+  // NOLINTNEXTLINE(bugprone-random-generator-seed)
+  std::shuffle(requests.begin(), requests.end(), std::mt19937_64(1));
+  requests.resize(static_cast<size_t>(std::min(count, kMostDistinctRequests)));
+  return requests;
+}
+
+// Problems with shapes that real programs use, each of which needs a kernel binary of its own.
+std::vector<LaunchRequest> realRequests(bool quick) {
+  std::vector<LaunchRequest> requests;
+  for (const MetKeys keys : {MetKeys::kWindow, MetKeys::kAll})
+    for (int32_t group : {1, 16})
+      for (int32_t dim : {64, 128}) {
+        LaunchRequest request = tinyRequest();
+        request.spec.op = std::ranges::find(publicOperators(), keys, &OperatorDef::keys)->op;
+        request.spec.queryHeads = group * 4;
+        request.spec.kvHeads = 4;
+        request.spec.qkDim = request.spec.vDim = dim;
+        request.spec.window = 512;
+        request.maxima = {.batch = 1, .tokensQ = 4096, .seqlenQ = 4096, .seqlenK = 4096};
+        requests.push_back(request);
+      }
+  if (quick)
+    requests.resize(2);
+  return requests;
+}
 
 // Where threads outnumber cores a thread's own processor time is measured, else the time that passes.
 class CallClock {
@@ -112,34 +173,24 @@ Status LaunchBench::fillDatabases() {
     for (const LaunchRequest &request : kernels)
       NSA_RETURN_IF_ERROR(tools::createPlan(engine.get(), request.spec, request.maxima).status());
   }
-  std::string warning;
-  NSA_ASSIGN_OR_RETURN(std::unique_ptr<KernelStore> from, KernelStore::open({.path = real, .readOnly = true}, warning));
-  NSA_ASSIGN_OR_RETURN(std::vector<StoredChoice> choices, from->listChoices());
-  struct Stored {
-    StoredKernel kernel;
-    StoredChoice choice;
-  };
-  auto storedOf = [&](const LaunchRequest &request) -> Result<Stored> {
+  KernelCache made({.path = real}, Logger());
+  auto storedOf = [&](const LaunchRequest &request) -> Result<KernelCache::Hit> {
     const std::string problem = Problem::make(request.spec, request.maxima).key();
-    for (const StoredChoice &choice : choices)
-      if (choice.problem == problem) {
-        NSA_ASSIGN_OR_RETURN(std::optional<StoredKernel> kernel, from->findKernel(choice.content));
-        if (kernel)
-          return Stored{std::move(*kernel), choice};
-      }
-    return Status::error(ErrorCode::kInternal, "the kernel of '" + problem + "' was not stored; " + warning);
+    if (std::optional<KernelCache::Hit> hit = made.find(problem, report->deviceText("choice_key")))
+      return std::move(*hit);
+    return Status::error(ErrorCode::kInternal, "the kernel of '" + problem + "' was not stored; " + made.trouble());
   };
-  Result<Stored> few = storedOf(tiny), many = storedOf(crowded);
-  NSA_RETURN_IF_ERROR(few.status());
-  NSA_RETURN_IF_ERROR(many.status());
-  tinyKernel = few->kernel;
-  crowdedKernel = many->kernel;
+  NSA_ASSIGN_OR_RETURN(KernelCache::Hit few, storedOf(tiny));
+  NSA_ASSIGN_OR_RETURN(KernelCache::Hit many, storedOf(crowded));
+  tinyKernel = few.kernel;
+  crowdedKernel = many.kernel;
 
   distinct = distinctRequests(flags.quick ? 200 : flags.specs);
+  std::string warning;
   NSA_ASSIGN_OR_RETURN(std::unique_ptr<KernelStore> to,
                        KernelStore::open({.path = manyPath, .readOnly = false}, warning));
   for (const LaunchRequest &request : distinct) {
-    Stored &stored = hasManyRows(request.spec, request.maxima) ? *many : *few;
+    KernelCache::Hit &stored = hasManyRows(request.spec, request.maxima) ? many : few;
     stored.choice.problem = Problem::make(request.spec, request.maxima).key();
     NSA_RETURN_IF_ERROR(to->put(stored.kernel, &stored.choice));
   }

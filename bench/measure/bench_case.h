@@ -36,7 +36,6 @@ tools::OperatorInputs drawInputs(const BenchCase &benchCase);
 // at least 4 and at most 64.
 std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima);
 
-// Returns the fields of a result row that describe the measured computation.
 nlohmann::ordered_json caseFields(const BenchCase &benchCase);
 
 // The peak rates of a device: how many operations of dense matrix products of one type it does in a second, and how

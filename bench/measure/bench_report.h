@@ -37,7 +37,6 @@ public:
   Status add(nlohmann::ordered_json row);
   // Sets a fact of the run that is only known at its end, such as its duration.
   Status setFact(const std::string &name, nlohmann::ordered_json value);
-  // Returns the content of the report's JSON file.
   const nlohmann::ordered_json &content() const { return json; }
   // Returns a text of the machine's device, for example its "name"; "" if it has none.
   std::string deviceText(const char *field) const { return json.at("machine").at("device").value(field, ""); }

@@ -96,11 +96,10 @@ class Problem:
         self.k = draw(question["kv_heads"], question["qk_dim"])
         self.v = draw(question["kv_heads"], question["v_dim"])
 
-    def expanded(self, tensor):
-        return tensor.repeat_interleave(self.group, dim=2) if self.group > 1 else tensor
-
-    def padded(self, tensor):
-        return self.torch.nn.functional.pad(tensor, (0, self.q.shape[-1] - self.v_dim))
+    def keys_and_values(self, expand, pad):
+        """k and v, expanded to the query heads and v padded to the query's head size where that is wanted."""
+        k, v = (t.repeat_interleave(self.group, dim=2) if expand else t for t in (self.k, self.v))
+        return k, self.torch.nn.functional.pad(v, (0, self.q.shape[-1] - self.v_dim)) if pad else v
 
     def relative_error(self, out):
         """Of the rows of `out` that the bench checks of its own kernels too, against fp64 arithmetic."""
@@ -118,10 +117,7 @@ class Problem:
 
 def sdpa_runner(problem, backend, expand, pad):
     torch = problem.torch
-    k = problem.expanded(problem.k) if expand else problem.k
-    v = problem.expanded(problem.v) if expand else problem.v
-    v = problem.padded(v) if pad else v
-    q, k, v = (tensor.transpose(1, 2) for tensor in (problem.q, k, v))
+    q, k, v = (tensor.transpose(1, 2) for tensor in (problem.q, *problem.keys_and_values(expand, pad)))
     grouped = not expand and problem.group > 1
 
     def run():
@@ -137,9 +133,7 @@ def sdpa_runner(problem, backend, expand, pad):
 def flash_window_runner(problem, expand, pad):
     """FlashAttention-2 as torch carries it: SDPA has no window, the operator below it has."""
     torch = problem.torch
-    k = problem.expanded(problem.k) if expand else problem.k
-    v = problem.expanded(problem.v) if expand else problem.v
-    v = problem.padded(v) if pad else v
+    k, v = problem.keys_and_values(expand, pad)
 
     def run():
         return torch.ops.aten._flash_attention_forward(

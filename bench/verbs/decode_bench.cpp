@@ -48,16 +48,6 @@ public:
       : device(device), choice(choice), accelerator(device.accelerator()) {}
 
   Result<nlohmann::ordered_json> run() {
-    NSA_RETURN_IF_ERROR(open());
-    for (const NamedSpec &named : choice.specs)
-      for (const int64_t batch : choice.batches)
-        for (const int64_t tokens : choice.tokens)
-          NSA_RETURN_IF_ERROR(measure(named, batch, tokens));
-    return report->content();
-  }
-
-private:
-  Status open() {
     NSA_ASSIGN_OR_RETURN(
         report, BenchReport::create(
                     device.engine(false), choice.results, "decode",
@@ -67,9 +57,14 @@ private:
                      "reads = reads_actual", "expected = reads_expected"},
                     {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win", "reads_actual", "reads_expected"},
                      .fileField = "csv"}));
-    return Status::ok();
+    for (const NamedSpec &named : choice.specs)
+      for (const int64_t batch : choice.batches)
+        for (const int64_t tokens : choice.tokens)
+          NSA_RETURN_IF_ERROR(measure(named, batch, tokens));
+    return report->content();
   }
 
+private:
   // The median in microseconds.
   Result<double> time(const tools::Recording &recording, bool cold) {
     std::vector<double> samples;

@@ -13,7 +13,14 @@ public:
       : device(device), choice(choice), peers(peers) {}
 
   Result<nlohmann::ordered_json> run() {
-    NSA_RETURN_IF_ERROR(open());
+    nlohmann::ordered_json facts = nlohmann::ordered_json::object();
+    if (peers)
+      facts["peers"] = peers->versions();
+    NSA_ASSIGN_OR_RETURN(report, choice.report(device, "prefill",
+                                               {"heads", "tokens", "implementation", "median ms = median_ms",
+                                                "compress = ms_compress", "cmp = ms_cmp", "select = ms_select",
+                                                "sel = ms_sel", "win = ms_win", "combine = ms_combine"},
+                                               facts));
     for (const NamedSpec &named : choice.specs) {
       duels.clear();
       for (const int64_t tokens : choice.tokens)
@@ -34,18 +41,6 @@ public:
   }
 
 private:
-  Status open() {
-    nlohmann::ordered_json facts = nlohmann::ordered_json::object();
-    if (peers)
-      facts["peers"] = peers->versions();
-    NSA_ASSIGN_OR_RETURN(report, choice.report(device, "prefill",
-                                               {"heads", "tokens", "implementation", "median ms = median_ms",
-                                                "compress = ms_compress", "cmp = ms_cmp", "select = ms_select",
-                                                "sel = ms_sel", "win = ms_win", "combine = ms_combine"},
-                                               facts));
-    return Status::ok();
-  }
-
   Status measure(const NamedSpec &named, int64_t tokens) {
     const BenchCase nsaCase = promptCase(named.name, named.spec, tokens);
     BenchCase denseCase = nsaCase;

@@ -1,5 +1,5 @@
 // `nsa bench thresholds` finds three kinds of thresholds. For decode, it finds the best number of programs that share
-// the keys of a query (split_sweep.h). For the operators window and cmp, it finds the length from which on the template
+// the keys of a query. For the operators window and cmp, it finds the length from which on the template
 // `attention` is faster than the simple template `row_attention`. For calls so short that every block is selected, it
 // finds the length up to which dense attention is faster than selection with attention to the selected blocks. To find
 // a threshold between two algorithms, the bench measures the two algorithms alternately over a range of lengths

@@ -1,6 +1,6 @@
 #include "tools/support/engine.h"
 
-#include "runtime/capi/api_structs.h"
+#include "runtime/capi/convert.h"
 
 namespace nsa::tools {
 
