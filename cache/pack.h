@@ -19,7 +19,6 @@ namespace nsa {
 
 class Pack {
 public:
-  // The error of a failed open says why the pack is not used.
   static Result<std::unique_ptr<Pack>> open(const std::string &path, const SignatureRules &rules);
   ~Pack();
 

@@ -28,10 +28,7 @@ public:
   }
 
   void checkKernels() {
-    Result<std::vector<KernelSummary>> kernels = file.kernels();
-    if (!kernels)
-      return found(kernels.status().toString());
-    for (const KernelSummary &kernel : *kernels) {
+    for (const KernelSummary &kernel : rowsOf(file.kernels())) {
       ++result.kernels;
       operators[kernel.content] = kernel.op;
       if (mayUnpack(kernel.binaryBytes))
@@ -43,10 +40,7 @@ public:
   }
 
   void checkChoices() {
-    Result<std::vector<StoredChoice>> choices = file.choices();
-    if (!choices)
-      return found(choices.status().toString());
-    for (const StoredChoice &choice : *choices) {
+    for (const StoredChoice &choice : rowsOf(file.choices())) {
       ++result.choices;
       const std::string name = "choice '" + choice.problem + "' on '" + choice.device + "' ";
       const auto kernel = operators.find(choice.content);
@@ -58,10 +52,7 @@ public:
   }
 
   void checkRoutes() {
-    Result<std::vector<StoredRoute>> routes = file.routes();
-    if (!routes)
-      return found(routes.status().toString());
-    for (const StoredRoute &route : *routes) {
+    for (const StoredRoute &route : rowsOf(file.routes())) {
       ++result.routes;
       if (route.threshold < StoredRoute::kNever)
         found("route '" + route.family + "' on '" + route.device + "' " + route.name + " has threshold " +
@@ -83,6 +74,14 @@ public:
   void found(std::string text) { result.findings.push_back(std::move(text)); }
 
 private:
+  // No rows where they cannot be read.
+  template <typename Row> std::vector<Row> rowsOf(Result<std::vector<Row>> rows) {
+    if (rows)
+      return std::move(*rows);
+    found(rows.status().toString());
+    return {};
+  }
+
   bool isWhole() {
     Query query(file.connection(), "PRAGMA integrity_check(1)");
     bool isFine = true;

@@ -23,13 +23,12 @@ using Json = nlohmann::ordered_json;
 Result<CompiledKernel> compileDefault(const CompilerLibrary &compiler, const Problem &problem, CompileRequest request) {
   NSA_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, compiler.list(request));
   std::optional<CompiledKernel> made;
-  DefaultKernelCallbacks callbacks;
-  callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
+  const auto accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
     NSA_RETURN_IF_ERROR(checkServes(kernel.manifest, problem, by.target));
     made = std::move(kernel);
     return Status::ok();
   };
-  NSA_RETURN_IF_ERROR(makeDefaultKernel(compiler, std::move(request), candidates, callbacks));
+  NSA_RETURN_IF_ERROR(makeDefaultKernel(compiler, std::move(request), candidates, accept));
   return std::move(*made);
 }
 

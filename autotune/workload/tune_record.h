@@ -27,7 +27,6 @@ enum class TuneState : uint8_t {
 inline constexpr size_t kTuneStates = 6;
 std::string_view tuneStateName(TuneState state); // "tuned", "tuned elsewhere", "made", ...
 
-// Counts kernels by what became of them.
 struct TuneCounts {
   std::array<size_t, kTuneStates> by{};
 
@@ -37,7 +36,6 @@ struct TuneCounts {
   nlohmann::ordered_json json() const;
 };
 
-// A row of a report.
 struct TuneRow {
   const TuneJob *job = nullptr;
   TuneState state = TuneState::kLeft;

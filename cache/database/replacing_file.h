@@ -20,7 +20,6 @@ public:
   ReplacingFile &operator=(ReplacingFile &&) = delete;
   ~ReplacingFile();
 
-  // The path to write to.
   const std::string &temporaryPath() const { return temporary; }
   Status commit();
 

@@ -72,7 +72,6 @@ public:
   // Makes `target` a copy of this database, whatever `target` contained.
   int copyTo(Connection &target) const;
   int64_t changes() const;
-  // The last error as text.
   std::string message() const;
 
 private:

@@ -50,7 +50,6 @@ struct RouteMeasurement {
   bool operator==(const RouteMeasurement &) const = default;
 };
 
-// A measured threshold between two algorithms.
 struct StoredRoute {
   static constexpr int64_t kNever = -1;
 

@@ -79,7 +79,6 @@ struct GridSizeRule {
 // Returns the rule of a name, or nullptr when no grid size has the name.
 const GridSizeRule *findGridSize(std::string_view name);
 
-// The arguments of one launch.
 struct KernelCall {
   SparseViews<kViews> views;
   ScalarSlots scalars = {};

@@ -1,6 +1,5 @@
 #include "runtime/capi/convert.h"
 
-#include "runtime/capi/api_structs.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/sized_structs.h"
 #include "runtime/engine/graph/plan_core.h"

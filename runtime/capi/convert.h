@@ -1,7 +1,6 @@
-// Converts the input structs of the C ABI to the engine's values (api_structs.h converts the engine's values back).
-// `convert` checks the sizes of structs, reserved fields and the ranges of enumerations. The functions of the engine
-// that use the values check all rules that `convert` does not check.
-// Thread-safety: pure functions.
+// Converts the input structs of the C ABI to the engine's values, and the engine's values back. `convert` checks the
+// sizes of structs, reserved fields and the ranges of enumerations. The functions of the engine that use the values
+// check all rules that `convert` does not check. Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/base/problem.h"
@@ -23,5 +22,23 @@ Status convert(const nsa_spec *spec, Spec &result);
 // calls of the plan have the packed layout.
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
+
+// Make the structs of the C ABI of a spec and of maxima.
+inline nsa_spec convert(const Spec &spec) {
+  nsa_spec result = nsa_init_sized<nsa_spec>();
+  result.op = static_cast<nsa_op>(definitionOf(spec.op).abi);
+#define NSA_SPEC_FIELD(type, member, name, ...) result.name = static_cast<decltype(result.name)>(spec.member);
+#include "runtime/model/spec_fields.def"
+  return result;
+}
+
+inline nsa_maxima convert(const Maxima &maxima) {
+  nsa_maxima result = nsa_init_sized<nsa_maxima>();
+  result.max_batch = maxima.batch;
+  result.max_tokens_q = maxima.tokensQ;
+  result.max_seqlen_q = maxima.seqlenQ;
+  result.max_seqlen_k = maxima.seqlenK;
+  return result;
+}
 
 } // namespace nsa::capi

@@ -1,7 +1,7 @@
 // The functions that nsa/nsa.h declares itself.
 #include "runtime/include/nsa/nsa.h"
 
-#include "runtime/capi/api_structs.h"
+#include "runtime/capi/convert.h"
 #include "runtime/capi/handles.h"
 #include "runtime/capi/sized_structs.h"
 #include "runtime/capi/source_id.h" // made by the build

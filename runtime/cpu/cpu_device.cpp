@@ -34,10 +34,30 @@ int usableCores() {
   return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
 }
 
+// A launch returns when the kernel has ended.
+class SteadyClock final : public LaunchClock {
+public:
+  Status mark(void *) override {
+    moments.push_back(std::chrono::steady_clock::now());
+    return Status::ok();
+  }
+  Result<std::vector<double>> spans() override {
+    std::vector<double> result;
+    for (size_t i = 1; i < moments.size(); ++i)
+      result.push_back(std::chrono::duration<double, std::milli>(moments[i] - moments[i - 1]).count());
+    return result;
+  }
+
+private:
+  std::vector<std::chrono::steady_clock::time_point> moments;
+};
+
 } // namespace
 
 CpuDevice::CpuDevice(int threads, std::string features)
     : features(std::move(features)), deviceKey("cpu " + this->features), pool(threads) {}
+
+std::unique_ptr<LaunchClock> CpuDevice::makeClock() { return std::make_unique<SteadyClock>(); }
 
 Result<std::unique_ptr<Device>> CpuDevice::open(int threads, const std::string &features) {
   std::string host(hostCpuFeatures());

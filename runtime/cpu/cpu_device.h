@@ -4,7 +4,6 @@
 // Thread-safety: as Device.
 #pragma once
 
-#include "runtime/cpu/steady_clock.h"
 #include "runtime/cpu/worker_pool.h"
 #include "runtime/device/device.h"
 
@@ -33,7 +32,7 @@ public:
   void release(void *memory) override;
   Status upload(void *to, const void *from, size_t bytes) override;
   Status download(void *to, const void *from, size_t bytes) override;
-  std::unique_ptr<LaunchClock> makeClock() override { return std::make_unique<SteadyClock>(); }
+  std::unique_ptr<LaunchClock> makeClock() override;
   Result<double> time(const std::function<Status(void *stream)> &launch) override;
   double timeResolutionMs() const override;
   double stateShift() const override;

@@ -7,8 +7,7 @@
 
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/device_info.h"
-#include "runtime/cuda/event_clock.h"
-#include "runtime/cuda/event_timer.h"
+#include "runtime/cuda/events.h"
 #include "runtime/cuda/status_words.h"
 #include "runtime/device/device.h"
 

@@ -8,7 +8,6 @@
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
 #include "runtime/base/tensor_map.h"
-#include "runtime/device/launch_clock.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +42,17 @@ inline constexpr size_t kWorkspaceAlignment = 256;
 constexpr size_t workspaceAligned(size_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
+
+// Measures how long each launch of one run takes. Records times on a stream: one time before the first launch, and one
+// time after each launch. One thread at a time may use a LaunchClock.
+class LaunchClock {
+public:
+  virtual ~LaunchClock() = default;
+  // Records the time at which the stream reaches this point. On a GPU `mark` enqueues an event and does not wait.
+  virtual Status mark(void *stream) = 0;
+  // Waits for the last mark. Returns the milliseconds between each recorded time and the next one.
+  virtual Result<std::vector<double>> spans() = 0;
+};
 
 class Device {
 public:
@@ -95,7 +105,6 @@ public:
   virtual void release(void *memory) = 0;
   virtual Status upload(void *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
-  // Makes a clock for the launches of one run.
   virtual std::unique_ptr<LaunchClock> makeClock() = 0;
   // Returns the milliseconds of one `launch`: the median of a few repetitions. On a GPU each repetition of the launch
   // begins with a cold L2.

@@ -2,7 +2,6 @@
 
 #include "runtime/base/text.h"
 #include "runtime/engine/graph/comparison.h"
-#include "runtime/engine/plan/plan_parts.h"
 #include "runtime/engine/report/describe.h"
 #include "runtime/engine/report/miss_report.h"
 #include "runtime/engine/report/profiler_range.h"
@@ -190,8 +189,7 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
 
 Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Maxima &maxima) {
   const ProfilerRange range("nsa plan");
-  NSA_ASSIGN_OR_RETURN(std::vector<PlanCore::Part> parts,
-                       makeParts(*planner, planner->route(spec, maxima).steps(), options));
+  NSA_ASSIGN_OR_RETURN(std::vector<PlanCore::Part> parts, planner->makeParts(planner->route(spec, maxima).steps()));
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(parts)));
   for (const PlanCore::Part &part : core->parts)
     ownCounters.add(part.kernel->times);

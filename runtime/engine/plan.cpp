@@ -3,7 +3,6 @@
 #include "runtime/base/device_status.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/call/host_lengths.h"
-#include "runtime/engine/call/host_lists.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/graph/comparison.h"
 #include "runtime/engine/report/describe.h"

@@ -25,7 +25,6 @@ public:
   Result<const nlohmann::json *> need(std::string_view name, const std::string &rule);
   // Returns the JSON path of a field of this object, or of a field's element: "heads[1].name".
   std::string pathOf(std::string_view name) const;
-  // The error for a field that breaks a rule.
   Status invalid(std::string_view name, const nlohmann::json &value, std::string rule, std::string hint = "") const;
   // Returns the error `status`, which already names a field, with the file and the path in front of this name.
   Status within(std::string_view name, const Status &status) const;

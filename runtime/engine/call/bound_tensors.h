@@ -18,7 +18,6 @@ class BoundTensors {
 public:
   explicit BoundTensors(const Bindings &bindings) : bindings(bindings) {}
 
-  // Returns the tensor that is bound to a name, or nullptr if no tensor is bound to it.
   const Tensor *find(TensorName name) const { return bindings.find(name); }
   const TensorNames &names() const { return bindings.indices(); } // of all bound tensors
   // Returns the tensor that is bound to a name, which must be bound.

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numbers>
 #include <optional>
 #include <string>
 

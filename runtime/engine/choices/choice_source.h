@@ -41,7 +41,6 @@ public:
   // Returns true if new choices may be added. If takesChoices returns false, the choices stay as they are, whatever
   // other engines and processes do.
   virtual bool takesChoices() const = 0;
-  // Returns the path of a layer's file.
   virtual std::string layerPath(int layer) = 0;
   // Returns the files in which choices are looked up: "/kernels.db and the pack /a.nsapack".
   virtual std::string places() = 0;

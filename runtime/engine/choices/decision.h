@@ -7,7 +7,6 @@
 #include "runtime/base/problem.h"
 #include "runtime/engine/choices/choice_source.h"
 #include "runtime/engine/choices/fallback_ladder.h"
-#include "runtime/engine/choices/miss_policy.h"
 #include "runtime/engine/compile/compiler_library.h"
 
 #include <functional>

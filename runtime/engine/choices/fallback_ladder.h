@@ -18,6 +18,10 @@
 
 namespace nsa {
 
+// What an engine does when no choice is stored for a problem.
+// The numbers of MissPolicy are part of the C ABI (nsa_miss_policy in nsa/nsa.h).
+enum class MissPolicy : int { kDefault = 0, kFail = 1, kTune = 2, kBackground = 3 };
+
 // The kinds of kernels that can be used for a problem, from the best to the worst.
 enum class FallbackStep : int {
   kExact = 0,        // no fallback: stored for this problem and device

@@ -59,7 +59,6 @@ class CompilerLibrary {
 public:
   // Opens the compiler library. An empty path means the file libnsa_compiler.so in the folder of libnsa.so.
   static Result<std::shared_ptr<const CompilerLibrary>> open(const std::string &path);
-  // Returns the path that `open` would open.
   static std::string resolvePath(const std::string &path);
 
   // Lists the admissible candidates, the candidate with the lowest predicted cost first. `list` returns the error

@@ -16,7 +16,9 @@ constexpr int kMostFailures = 3;
 } // namespace
 
 Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
-                         const std::vector<Candidate> &candidates, const DefaultKernelCallbacks &callbacks) {
+                         const std::vector<Candidate> &candidates,
+                         const std::function<Status(const CompileRequest &request, CompiledKernel &kernel)> &accept,
+                         const std::function<void(const Candidate &candidate, const Status &why)> &refused) {
   Status firstFailure;
   std::map<std::string, int> failures; // by template
   for (const Candidate &candidate : candidates) {
@@ -24,19 +26,18 @@ Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
       continue;
     bool isHopeless = false; // as without NVRTC: no other one compiles either
     auto attempt = [&]() -> Status {
-      NSA_ASSIGN_OR_RETURN(auto config, parseValues(candidate.config));
       request.templateName = candidate.templateName;
-      request.config = std::move(config);
+      NSA_ASSIGN_OR_RETURN(request.config, parseValues(candidate.config));
       Result<CompiledKernel> kernel = library.compile(request);
       isHopeless = kernel.status().code() == ErrorCode::kUnavailable;
-      return kernel ? callbacks.accept(request, *kernel) : kernel.status();
+      return kernel ? accept(request, *kernel) : kernel.status();
     };
     Status status = attempt();
     if (status.isOk())
       return status;
     ++failures[candidate.templateName];
-    if (callbacks.refused)
-      callbacks.refused(candidate, status);
+    if (refused)
+      refused(candidate, status);
     if (firstFailure.isOk())
       firstFailure = std::move(status);
     if (isHopeless)

@@ -9,19 +9,13 @@
 
 namespace nsa {
 
-struct DefaultKernelCallbacks {
-  // A function that returns an error if a plan cannot use the compiled kernel. `request` is the request by which the
-  // kernel was compiled.
-  std::function<Status(const CompileRequest &request, CompiledKernel &kernel)> accept;
-  // A function that is called with each candidate that does not compile or that `Accept` refuses. `refused` may be
-  // empty.
-  std::function<void(const Candidate &candidate, const Status &why)> refused;
-};
-
-// Tries `candidates` in their order. After three failed candidates of one template, makeDefaultKernel tries no further
-// candidate of the template. If every tried candidate fails, makeDefaultKernel returns the error of the first
-// candidate.
+// Tries `candidates` in their order, until `accept` takes one: it returns an error if a plan cannot use the kernel that
+// was compiled by `request`. After three failed candidates of one template, makeDefaultKernel tries no further
+// candidate of the template. `refused` is called with each candidate that does not compile or is not accepted; it may
+// be empty. If every tried candidate fails, makeDefaultKernel returns the error of the first candidate.
 Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
-                         const std::vector<Candidate> &candidates, const DefaultKernelCallbacks &callbacks);
+                         const std::vector<Candidate> &candidates,
+                         const std::function<Status(const CompileRequest &request, CompiledKernel &kernel)> &accept,
+                         const std::function<void(const Candidate &candidate, const Status &why)> &refused = {});
 
 } // namespace nsa

@@ -5,7 +5,6 @@
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
 #include "runtime/engine/choices/fallback_ladder.h"
-#include "runtime/engine/choices/miss_policy.h"
 #include "runtime/engine/choices/routes.h"
 #include "runtime/process/log.h"
 
@@ -94,7 +93,6 @@ struct PathOption {
   std::string EngineOptions::*member;
   Kind kind;
 };
-// Returns all options that name paths.
 std::span<const PathOption> pathOptions();
 
 } // namespace nsa

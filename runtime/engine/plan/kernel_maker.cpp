@@ -119,18 +119,17 @@ Status KernelMaker::remake(const KernelRequest &request, const Decision &decisio
 
 Status KernelMaker::compileDefault(KernelRequest &request, const Decision &decision, KernelCore &core) {
   const ProfilerRange range("nsa compile");
-  DefaultKernelCallbacks callbacks;
-  callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
+  const auto accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
     NSA_RETURN_IF_ERROR(adoptCompiled(request, by, kernel, core));
     (void)store(request, kernel, {.provenance = provenance()}); // the cache has warned
     return Status::ok();
   };
-  callbacks.refused = [&](const Candidate &candidate, const Status &why) {
+  const auto refused = [&](const Candidate &candidate, const Status &why) {
     request.refusedCandidates.push_back(candidate.templateName + " " + candidate.config + ": " + why.toString());
     logger.log(LogLevel::kWarning, "planner", "candidate does not serve: " + request.refusedCandidates.back());
   };
   core.tuned = false;
-  return makeDefaultKernel(*compilerLibrary, compileRequest(request), decision.candidates, callbacks);
+  return makeDefaultKernel(*compilerLibrary, compileRequest(request), decision.candidates, accept, refused);
 }
 
 Status KernelMaker::define(const KernelRequest &request, KernelCore &core) {
@@ -138,11 +137,9 @@ Status KernelMaker::define(const KernelRequest &request, KernelCore &core) {
   CompileRequest wanted = compileRequest(request);
   wanted.templateName = definitionOf(request.spec.op).definingTemplate;
   NSA_ASSIGN_OR_RETURN(std::vector<Candidate> listed, library->list(wanted));
-  DefaultKernelCallbacks callbacks;
-  callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) {
+  return makeDefaultKernel(*library, std::move(wanted), listed, [&](const CompileRequest &by, CompiledKernel &kernel) {
     return adoptCompiled(request, by, kernel, core);
-  };
-  return makeDefaultKernel(*library, std::move(wanted), listed, callbacks);
+  });
 }
 
 Status KernelMaker::tune(const KernelRequest &request, const Tuning &tuning, KernelCore &core) {

@@ -39,7 +39,6 @@ public:
   // The following functions store the kernel in `core`, together with its source, its times, and whether it was
   // measured.
 
-  // Loads the stored kernel of a decision.
   Status load(const KernelRequest &request, const Decision &decision, KernelCore &core);
   // Compiles the configuration of a decision's stored kernel again. The result becomes the problem's choice, unless the
   // stored kernel is a fallback.

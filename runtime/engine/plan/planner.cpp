@@ -3,6 +3,7 @@
 #include "runtime/engine/choices/routes.h"
 #include "runtime/engine/report/describe.h"
 #include "runtime/engine/report/stopwatch.h"
+#include "runtime/process/run_at_once.h"
 
 #include <algorithm>
 #include <utility>
@@ -96,6 +97,42 @@ Decision Planner::decideToMake(Search &search, const ChoicePolicy &by) {
     }
     addFailure(search, decision, listed.status());
   }
+}
+
+Result<std::vector<PlanCore::Part>> Planner::makeParts(const std::vector<Step> &steps) {
+  std::vector<Search> searches;
+  std::vector<std::shared_ptr<const KernelCore>> kernels;
+  std::vector<std::vector<size_t>> missing; // steps, those that want the same kernel together
+  for (size_t i = 0; i < steps.size(); ++i) {
+    searches.push_back(begin(steps[i].spec, steps[i].maxima));
+    kernels.push_back(find(searches[i]));
+    if (kernels[i])
+      continue;
+    auto same = std::find_if(missing.begin(), missing.end(), [&](const std::vector<size_t> &others) {
+      return searches[others.front()].request.key == searches[i].request.key;
+    });
+    if (same == missing.end())
+      missing.push_back({i});
+    else
+      same->push_back(i);
+  }
+
+  const bool measures = *options.missPolicy == MissPolicy::kTune;
+  const size_t threads = measures ? 1 : static_cast<size_t>(std::max(options.compileThreads, 1));
+  NSA_RETURN_IF_ERROR(runAtOnce(missing.size(), threads, {"nsa-compile", "to make a kernel"}, [&](size_t group) {
+    for (const size_t i : missing[group]) {
+      // What the first of them has left behind serves the others.
+      if (i != missing[group].front() && (kernels[i] = find(searches[i])))
+        continue;
+      NSA_ASSIGN_OR_RETURN(kernels[i], make(searches[i]));
+    }
+    return Status::ok();
+  }));
+
+  std::vector<PlanCore::Part> parts;
+  for (size_t i = 0; i < steps.size(); ++i)
+    parts.push_back({steps[i], std::move(kernels[i])});
+  return parts;
 }
 
 void Planner::tellOwn(Search &search, const Decision &decision) const {

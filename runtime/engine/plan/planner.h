@@ -9,7 +9,6 @@
 #include "runtime/engine/graph/routing.h"
 #include "runtime/engine/plan/kernel_maker.h"
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -42,6 +41,11 @@ public:
   std::shared_ptr<const KernelCore> find(Search &search);
   // Decides, and executes the decision: loads a stored kernel, compiles, tunes, or returns the error of a miss.
   Made make(Search &search);
+  // Returns the parts of a plan in the order of the steps, or the error of the first step that has an error. The
+  // kernels are looked up one after another, and the missing ones are made at the same time: at most `compileThreads`
+  // threads compile, and the caller is one of them. Under the policy `tune` only the calling thread compiles, because
+  // other threads that compile would disturb the measured times.
+  Result<std::vector<PlanCore::Part>> makeParts(const std::vector<Step> &steps);
   // Tunes the kernel and stores the winner, even if a choice is already stored. Under the policy `fail`, calling `tune`
   // is an error. If another thread or process is tuning the same problem, `tune` waits and takes the result of that
   // tuning. `report` receives JSON. A kernel of an operator that has only one candidate is found or made without

@@ -31,6 +31,10 @@ struct TuningResult {
   std::vector<Output> outputs;
 };
 
+// Fails when a result differs from the result of the kernel that defines the operator by more than the tolerances of
+// docs/specification.md 11. The error names the output, the error measure that is too large, its value and the limit.
+Status compareResults(const TuningResult &reference, const TuningResult &result, DType dtype);
+
 // An output in device memory, row-major.
 struct ComparedOutput {
   std::string name;

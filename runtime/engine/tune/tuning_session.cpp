@@ -3,7 +3,6 @@
 #include "runtime/engine/report/stopwatch.h"
 #include "runtime/engine/tune/kernel_trial.h"
 #include "runtime/engine/tune/pruned_candidates.h"
-#include "runtime/engine/tune/result_gate.h"
 
 #include <algorithm>
 #include <iterator>

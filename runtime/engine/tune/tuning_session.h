@@ -58,7 +58,6 @@ private:
   // Replaces `trial` by a new Trial, whose tensors have other random values and other addresses. If the new Trial
   // cannot be made, `trial` stays as it is.
   void restart();
-  // Compiles and loads a candidate.
   Result<std::shared_ptr<const LoadedKernel>> build(const Candidate &candidate,
                                                     std::shared_ptr<const CompiledKernel> &kernel);
   // Compiles the tile program if it is not among the candidates because force_variant names another template. Returns

@@ -1,5 +1,5 @@
 // The gate that candidates pass before they are measured: right results pass, each kind of wrong one does not.
-#include "runtime/engine/tune/result_gate.h"
+#include "runtime/engine/tune/tuning_result.h"
 
 #include <algorithm>
 #include <array>

@@ -1,16 +1,32 @@
-// Times launches with CUDA events. Before each repetition the timer overwrites a buffer larger than L2, so that every
-// candidate begins with the same cold cache.
-// Ownership: the timer borrows context and stream.
-// Thread-safety: one thread at a time may use an EventTimer.
+// Times of launches by CUDA events: a LaunchClock for the parts of a plan, and the timer of the tuner.
+// Ownership: both borrow the context, and the timer the stream.
+// Thread-safety: one thread at a time may use an EventClock or an EventTimer.
 #pragma once
 
 #include "runtime/cuda/context.h"
+#include "runtime/device/device.h"
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 namespace nsa::cuda {
 
+class EventClock final : public LaunchClock {
+public:
+  explicit EventClock(const PrimaryContext &context) : context(context) {}
+  ~EventClock() override;
+
+  Status mark(void *stream) override;
+  Result<std::vector<double>> spans() override;
+
+private:
+  const PrimaryContext &context;
+  std::vector<Event> events;
+};
+
+// Before each repetition the timer overwrites a buffer larger than L2, so that every candidate begins with the same
+// cold cache.
 class EventTimer {
 public:
   // The resolution of the times that cuEventElapsedTime returns, as the driver's manual gives it.
