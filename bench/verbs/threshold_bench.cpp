@@ -172,7 +172,7 @@ std::vector<int64_t> waysOf(const Spec &spec, const Maxima &maxima) {
 struct SplitWay {
   int64_t splits = 0;
   tools::PlanHandle plan;
-  std::unique_ptr<tools::Recording> step;
+  tools::Recording step;
   std::vector<double> samples;
 };
 
@@ -222,7 +222,7 @@ private:
     do {
       NSA_RETURN_IF_ERROR(decode->rewind(point.tokens - 1));
       NSA_RETURN_IF_ERROR(flushCaches(device.accelerator(), device.flush(), i));
-      NSA_ASSIGN_OR_RETURN(double milliseconds, device.accelerator().time([&] { return way.step->replay(); }));
+      NSA_ASSIGN_OR_RETURN(double milliseconds, device.accelerator().time([&] { return way.step(); }));
       sum += milliseconds;
       ++steps;
     } while (!device.accelerator().isCuda() && sum < kSplitSampleMs);
