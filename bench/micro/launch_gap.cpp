@@ -45,10 +45,9 @@ Result<std::vector<double>> sampleGap(MicroDevice &device, int samples, const Ga
   if (graph) {
     NSA_ASSIGN_OR_RETURN(run, device.accelerator().record(run));
   }
-  return converted(device.time(samples, run),
-                   [&](double milliseconds) {
-                     return milliseconds * 1e3 / kKernels - static_cast<double>(job.clocks) / clocksPerUs;
-                   });
+  return converted(device.time(samples, run), [&](double milliseconds) {
+    return milliseconds * 1e3 / kKernels - static_cast<double>(job.clocks) / clocksPerUs;
+  });
 }
 
 } // namespace

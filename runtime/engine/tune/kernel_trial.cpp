@@ -137,12 +137,10 @@ Status KernelTrial::prepare(double mostBytes) {
   budget.bytes = std::min(budget.bytes, mostBytes);
   Sizes sizes = fit(budget, spec, maxima);
   timedLengths = {std::vector(static_cast<size_t>(sizes.batch), sizes.seqlenQ),
-           std::vector(static_cast<size_t>(sizes.batch), sizes.seqlenK)};
+                  std::vector(static_cast<size_t>(sizes.batch), sizes.seqlenK)};
 
   // Uneven lengths for the comparison: no multiple of a tile, prefixes of other sizes, in a packed batch an empty one.
-  auto between = [&](int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(draw);
-  };
+  auto between = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(draw); };
   const bool packed = spec.layout == Layout::kPacked;
   Maxima checkMaxima = maxima;
   checkMaxima.batch = sizes.batch;
