@@ -66,8 +66,8 @@ Result<CompilerRequest> CompilerRequest::parse(const nsa_compiler_request *reque
   for (const auto &[name, text] : result.fixed)
     if (name != "dtype")
       NSA_RETURN_IF_ERROR(checkProblemValue(name, text));
-  Result<DType> dtype = parseDType(result.fixed.count("dtype") ? result.fixed["dtype"] : "");
-  if (!dtype || *dtype == DType::kI32)
+  Result<DType> dtype = parseIoDType(result.fixed.count("dtype") ? result.fixed["dtype"] : "");
+  if (!dtype)
     return Status::invalid("dtype", result.fixed["dtype"], "must be bf16, fp16 or fp32");
   result.dtype = *dtype;
 

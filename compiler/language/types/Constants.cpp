@@ -227,9 +227,9 @@ std::optional<Constant> foldConstants(BinaryOp op, const Constant &left, const C
   case kRemainder:
     return !isReal && canDivide(a, b) ? std::optional(Constant::ofInteger(a % b)) : std::nullopt;
   case kEqual:
-    return Constant::ofBool(left.real == right.real);
+    return Constant::ofBool(isReal ? left.real == right.real : a == b);
   case kUnequal:
-    return Constant::ofBool(left.real != right.real);
+    return Constant::ofBool(isReal ? left.real != right.real : a != b);
   case kLess:
     return Constant::ofBool(isReal ? left.real < right.real : a < b);
   case kLessEqual:

@@ -269,23 +269,23 @@ void Elaborator::declareGrid() {
     Value *rest = programId;
     for (size_t i = parts.parts.size(); i-- > 0;) {
       const language::Binding &part = parts.parts[i];
-      if (i == 0) {
-        values.emplace_back(&part, rest);
-        break;
-      }
       Diagnostics scratch;
       const std::optional<Constant> known =
           evaluateConstant(part.value, [this](std::string_view name) { return declarations.constant(name); }, scratch);
-      Value *radix = known ? builder.constant(*known, Element::kI32, part.value->range)
-                           : scalar(*part.value, Element::kI32, "the size of a part of the grid");
-      if (!radix)
-        return;
       // No two programs differ in a part of one place.
-      if (isConstant(radix, 1)) {
+      if (known && known->kind == Constant::Kind::kInteger && known->integer == 1) {
         Value *zero = builder.constant(Constant::ofInteger(0), Element::kI32, part.name.range);
         bind(part.name, Typed::of(zero), false);
         continue;
       }
+      if (i == 0) {
+        values.emplace_back(&part, rest);
+        break;
+      }
+      Value *radix = known ? builder.constant(*known, Element::kI32, part.value->range)
+                           : scalar(*part.value, Element::kI32, "the size of a part of the grid");
+      if (!radix)
+        return;
       // A size of the call may be 0, and then no program runs; but a division by it must not stop the others.
       if (!known && !isPositive(radix))
         radix = builder.elementwise(Op::kMax, Element::kI32,

@@ -79,6 +79,12 @@ std::optional<BinaryOp> foldedBy(Op op) {
   }
 }
 
+// Whether a kernel computes with this number as it stands here. A number of another type may be rounded or wrapped.
+bool isFoldable(const Value *value) {
+  return isConstant(value) && value->element == Element::kI32 &&
+         value->number.integer == static_cast<int32_t>(value->number.integer);
+}
+
 BinaryOp comparedBy(Op comparison) {
   switch (comparison) {
   case Op::kEqual:
@@ -217,7 +223,7 @@ Value *ValueBuilder::folded(Op op, Element element, std::span<Value *const> oper
       return left;
     if (op == Op::kMultiply && isConstant(left, 1))
       return right;
-  } else if (isComparison(op) && isConstant(operands[0]) && isConstant(operands[1])) {
+  } else if (isComparison(op) && isFoldable(operands[0]) && isFoldable(operands[1])) {
     return constant(*foldConstants(comparedBy(op), operands[0]->number, operands[1]->number), element, range);
   } else if (op == Op::kSelect && isConstant(operands[1]) && isSame(operands[1], operands[2])) {
     return operands[1];
