@@ -99,6 +99,7 @@ Result<LoadedKernel::Argument> LoadedKernel::bindView(const ManifestParam &param
   argument.index = findRule(kViews, viewRuleAt, param.name);
   if (argument.index < 0)
     return wrongParam(param, "no operator has such a tensor", namesOf("tensors", kViews, viewRuleAt));
+  NSA_RETURN_IF_ERROR(checkOperand(param, static_cast<View>(argument.index)));
   const ViewRule &rule = viewRuleAt(argument.index);
   if (param.rank != rule.rank)
     return wrongParam(param, "must be of rank " + std::to_string(rule.rank));
@@ -120,6 +121,13 @@ Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param)
   NSA_ASSIGN_OR_RETURN(argument.dtype, bindType(param, viewRuleAt(argument.index).elements));
   argument.map = &param;
   return argument;
+}
+
+// A plan binds no tensor of another operator, and its view would be null.
+Status LoadedKernel::checkOperand(const ManifestParam &param, View view) const {
+  const OperatorDef *def = findOperator(parsed->op);
+  return !def || def->mayTake(view) ? Status::ok()
+                                    : wrongParam(param, "the operator '" + parsed->op + "' has no such tensor");
 }
 
 // Which of the problem's types a view has, the plan says that binds a tensor.

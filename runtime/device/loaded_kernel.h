@@ -66,6 +66,7 @@ private:
   Status bindArguments();
   Result<Argument> bindView(const ManifestParam &param) const;
   Result<Argument> bindMap(const ManifestParam &param) const;
+  Status checkOperand(const ManifestParam &param, View view) const;
   Result<DType> bindType(const ManifestParam &param, ViewElements elements) const;
   Status bindGrid(int64_t multiprocessors);
   Status fillMap(const KernelCall &call, const Argument &argument, uint64_t *slots) const;

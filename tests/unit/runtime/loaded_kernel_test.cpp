@@ -106,6 +106,12 @@ TEST_F(LoadedKernelTest, ANameThatNoOperatorHasIsRefused) {
   EXPECT_EQ(launch("param f32 window\n").toString(), "invalid argument: param window = scalar: must be i32");
 }
 
+// A plan binds nothing to it, so the kernel would read a null pointer.
+TEST_F(LoadedKernelTest, ATensorOfAnotherOperatorIsRefused) {
+  EXPECT_EQ(launch("param view o_cmp bf16 3\n").toString(),
+            "invalid argument: param o_cmp = view: the operator 'window' has no such tensor");
+}
+
 TEST_F(LoadedKernelTest, AViewHasATypeOfTheProblemAndTheOneThatIsBound) {
   EXPECT_NE(launch("param view k fp32 3\n").toString().find("param k = view: must be of dtype bf16"),
             std::string::npos);
