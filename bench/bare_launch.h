@@ -1,6 +1,7 @@
 // Makes by hand the kernel launch that is the last step of nsa_run: the same kernel, grid and arguments, through the
 // driver's cuLaunchKernelEx on a GPU and through the worker pool on the CPU. The time that nsa_run takes beyond the
 // bare launch is the library's overhead.
+// LaunchRequest and LaunchCaller are the call of nsa_run that is measured beside it.
 // Ownership: a BareLaunch owns the loaded kernel.
 // Thread-safety: many threads may call `launch` at once, each with its own arguments and, on a GPU, inside a
 // ContextScope of `context`.

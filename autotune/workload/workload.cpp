@@ -142,11 +142,6 @@ Status readWorkload(const nlohmann::json &object, Workload &workload) {
     return fields.finish();
   NSA_RETURN_IF_ERROR(readHeads(fields, workload));
   if (const nlohmann::json *value = fields.find("dtypes")) {
-    const auto parse = [](const std::string &text) -> Result<DType> {
-      Result<DType> dtype = parseDType(text);
-      return dtype && *dtype == DType::kI32 ? Result<DType>(Status::invalid("dtype", text, "is none of values"))
-                                            : dtype;
-    };
     NSA_ASSIGN_OR_RETURN(workload.dtypes,
                          readNames<DType>(fields, "dtypes", *value, parseIoDType, R"("bf16", "fp16", "fp32")"));
   }

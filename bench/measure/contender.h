@@ -36,7 +36,7 @@ struct Times {
   nlohmann::ordered_json fields() const;
 };
 
-// Pointers to the contenders of several lists, in the order of the lists.
+// Returns pointers to the contenders of several lists, in the order of the lists.
 template <typename... Lists> std::vector<Contender *> allOf(const Lists &...lists) {
   std::vector<Contender *> all;
   (std::ranges::transform(lists, std::back_inserter(all), [](const auto &contender) { return contender.get(); }), ...);

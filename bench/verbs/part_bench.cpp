@@ -1,4 +1,4 @@
-// Selection alone and compression alone.
+// Measures selection alone and compression alone.
 #include "bench/measure/stream_bandwidth.h"
 #include "bench/verbs/length_bench.h"
 #include "tools/support/operator_work.h"

@@ -1,4 +1,4 @@
-// Times of launches by CUDA events: a LaunchClock for the parts of a plan, and the timer of the tuner.
+// Measures times of launches with CUDA events: EventClock for the parts of a plan, and EventTimer for the tuner.
 // Ownership: both borrow the context, and the timer the stream.
 // Thread-safety: one thread at a time may use an EventClock or an EventTimer.
 #pragma once

@@ -74,8 +74,8 @@ void addShape(CLI::App &command, DecodeFlags &flags) {
         addOption(command, name + std::string(" N"), *field, std::string(about) + " (without --config)", wholeAbove0())
             ->capture_default_str());
   const auto readDtype = [&shape](const std::string &name) {
-    Result<DType> dtype = parseDType(name);
-    if (!dtype || *dtype == DType::kI32)
+    Result<DType> dtype = parseIoDType(name);
+    if (!dtype)
       throw CLI::ValidationError("--dtype", name + " must be one of bf16, fp16, fp32");
     shape.dtype = *dtype;
   };

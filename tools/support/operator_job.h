@@ -39,7 +39,7 @@ HostTensor drawTensor(DType dtype, std::vector<int64_t> shape, const std::functi
 nsa_tensor contiguousTensor(void *data, DType dtype, const std::vector<int64_t> &shape);
 std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents);
 DType dtypeOf(const Spec &spec, TensorName name);
-// Whether tensors with this lead hold rows of a cache: its keys and values, their compressed rows, or the ring.
+// Returns true if tensors with this lead hold rows of a cache: its keys and values, their compressed rows, or the ring.
 bool isOfCache(Lead lead);
 // Returns whether a call changes this tensor in place, as decode does with the tensors of a cache and their lengths.
 bool isUpdated(TensorName name);

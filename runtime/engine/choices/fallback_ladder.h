@@ -1,5 +1,6 @@
 // If no kernel is stored for a problem, the planner may use a kernel that was stored for another problem (a fallback),
-// for example for another length. fallback_ladder.h ranks the stored kernels that can serve as fallbacks.
+// for example for another length. The miss policy (MissPolicy) says whether it may. fallback_ladder.h ranks the stored
+// kernels that can serve as fallbacks.
 // docs/deploying_without_a_compiler.md describes the kinds of fallbacks for users. Every fallback computes correct
 // results, but it may be slower than a kernel that was tuned for the problem. Lengths are never compiled into a kernel,
 // so a kernel that was stored for one length computes correct results at every length. A cubin runs only on devices for

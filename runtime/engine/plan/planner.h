@@ -43,8 +43,8 @@ public:
   Made make(Search &search);
   // Returns the parts of a plan in the order of the steps, or the error of the first step that has an error. The
   // kernels are looked up one after another, and the missing ones are made at the same time: at most `compileThreads`
-  // threads compile, and the caller is one of them. Under the policy `tune` only the calling thread compiles, because
-  // other threads that compile would disturb the measured times.
+  // threads compile, and the caller is one of them. Only the calling thread compiles if at most one kernel is missing,
+  // or under the policy `tune`, because other threads that compile would disturb the measured times.
   Result<std::vector<PlanCore::Part>> makeParts(const std::vector<Step> &steps);
   // Tunes the kernel and stores the winner, even if a choice is already stored. Under the policy `fail`, calling `tune`
   // is an error. If another thread or process is tuning the same problem, `tune` waits and takes the result of that

@@ -1,4 +1,4 @@
-// Monotonic time.
+// This file reads the monotonic clock.
 // Thread-safety: immutable.
 #pragma once
 

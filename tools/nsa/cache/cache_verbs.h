@@ -27,7 +27,7 @@ void addCacheSign(CLI::App &cache, Action &action);
 // What --cache names to a verb that reads (addCacheFlag).
 inline constexpr const char *kDatabaseOrPack = "Database of kernels, or a pack";
 
-// The options --cache and --json.
+// FileFlags has the values of the options --cache and --json.
 struct FileFlags {
   std::string path;
   bool json = false;
