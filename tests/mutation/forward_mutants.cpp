@@ -116,13 +116,16 @@ constexpr Mutant kForwardMutants[] = {
      .file = "tile/library/softmax.tile",
      .before = "-(m_finite * scale)",
      .after = "0 * scale",
-     .tests = "All/LargeScores.NeitherOverflowNorVanish/*:Types/DecodeLarge.ScoresNeitherOverflowNorVanish/*"},
+     .tests = "All/LargeScores.NeitherOverflowNorVanish/window_* All/LargeScores.NeitherOverflowNorVanish/sel_* "
+              "Types/DecodeLarge.ScoresNeitherOverflowNorVanish/*"},
     {.name = "softmax-sum-not-decayed",
      .operators = "dense, window, cmp, sel, decode",
      .file = "tile/library/softmax.tile",
      .before = "fma(l, decay, sum(p) over key)",
      .after = "l + sum(p) over key",
-     .tests = "Table/AttentionTable.MatchesTheReference/dense_fp32"},
+     .tests =
+         "Table/AttentionTable.MatchesTheReference/dense_fp32 Table/OperatorTable.MatchesTheReference/sel_fp32_dense "
+         "All/DecodeTypes.TokenByTokenIsTheForward/fp32_contiguous_dense"},
     {.name = "attention-result-not-decayed",
      .operators = "dense, window, cmp",
      .file = "tile/library/softmax.tile",
@@ -293,7 +296,7 @@ constexpr Mutant kForwardMutants[] = {
      .before = "(x - max(x) over branch)",
      .after = "x",
      .tests =
-         "Types/LargeGateLogits.NeitherOverflowNorVanish/*:Types/DecodeLarge.GateLogitsNeitherOverflowNorVanish/*"},
+         "Types/LargeGateLogits.NeitherOverflowNorVanish/* Types/DecodeLarge.GateLogitsNeitherOverflowNorVanish/*"},
     {.name = "combine-gates-of-sel-and-win-swapped",
      .operators = "combine",
      .file = "tile/combine.tile",
@@ -305,7 +308,8 @@ constexpr Mutant kForwardMutants[] = {
      .file = "tile/library/gates.tile",
      .before = "1 / (1 + exp2(x * -log2_e))",
      .after = "x",
-     .tests = "Table/OperatorTable.MatchesTheReference/nsa_gate_sigmoid"},
+     .tests = "Table/OperatorTable.MatchesTheReference/nsa_gate_sigmoid "
+              "Types/DecodeLarge.GateLogitsNeitherOverflowNorVanish/bf16"},
     {.name = "combine-sigmoid-of-the-negative",
      .operators = "combine",
      .file = "tile/library/gates.tile",
@@ -432,7 +436,7 @@ constexpr Mutant kForwardMutants[] = {
      .before = "x_tile + load pe",
      .after = "x_tile - load pe",
      .tests =
-         "Table/OperatorTable.MatchesTheReference/nsa_linear:Table/OperatorTable.MatchesTheReference/nsa_mlp_silu"},
+         "Table/OperatorTable.MatchesTheReference/nsa_linear Table/OperatorTable.MatchesTheReference/nsa_mlp_silu"},
     {.name = "linear-values-with-the-positions-of-keys",
      .operators = "compress",
      .file = "tile/compress_linear.tile",

@@ -55,19 +55,20 @@ struct Trial {
 // that fails anyway notices nothing.
 std::vector<Trial> trialsOf(const Flags &flags) {
   std::vector<Trial> trials;
-  std::map<std::string, std::set<std::string_view>> filters;
+  std::map<std::string, std::set<std::string>> filters;
   for (const Mutant &mutant : allMutants()) {
     const bool runsHere = mutant.needsGpu() ? flags.device == "gpu" : flags.device == "cpu" || flags.all;
     if (!runsHere || mutant.name.find(flags.filter) == std::string_view::npos)
       continue;
     const std::string program = mutant.program(flags.device);
     trials.push_back({.mutant = mutant, .program = program, .tests = std::string(mutant.tests), .outcome = {}});
-    filters[program].insert(mutant.tests);
+    for (const std::string &filter : mutant.filters())
+      filters[program].insert(filter);
   }
   for (const auto &[program, ofProgram] : filters) {
     std::string all;
-    for (const std::string_view filter : ofProgram)
-      all += (all.empty() ? "" : ":") + std::string(filter);
+    for (const std::string &filter : ofProgram)
+      all += (all.empty() ? "" : ":") + filter;
     trials.push_back({.mutant = std::nullopt, .program = program, .tests = all, .outcome = {}});
   }
   return trials;

@@ -1,6 +1,16 @@
 #include "tests/mutation/mutant.h"
 
+#include <sstream>
+
 namespace nsa::mutation {
+
+std::vector<std::string> Mutant::filters() const {
+  std::vector<std::string> all;
+  std::istringstream stream{std::string(tests)};
+  for (std::string filter; stream >> filter;)
+    all.push_back(filter);
+  return all;
+}
 
 std::vector<Mutant> allMutants() {
   std::vector<Mutant> all;

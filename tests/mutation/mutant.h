@@ -15,7 +15,7 @@ struct Mutant {
   std::string_view file;      // below templates/
   std::string_view before;    // stands there once
   std::string_view after;
-  std::string_view tests; // a filter of GoogleTest
+  std::string_view tests; // filters of GoogleTest, with spaces between them; of each, a test must fail
   // Why no test can tell the mutant from the original; empty: one must.
   std::string_view equivalent = {};
   // On the CPU the host refuses the call before the kernel meets what it must check.
@@ -27,6 +27,7 @@ struct Mutant {
   // Device code runs on a GPU alone, tile programs on every device.
   bool isDeviceCode() const { return !file.starts_with("tile/"); }
   bool needsGpu() const { return isDeviceCode() || isSeenOnGpuAlone; }
+  std::vector<std::string> filters() const;
   // The program, beside this one, that has the tests for a device, "cpu" or "gpu".
   std::string program(std::string_view device) const {
     const bool isForHopper = file.find("/sm90/") != std::string_view::npos;

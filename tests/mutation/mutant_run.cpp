@@ -117,6 +117,26 @@ Result<Outcome> run(const Mutant *mutant, std::string_view tests, const TestProg
   return outcome;
 }
 
+// What the run of one filter tells of the mutant.
+void judge(const Mutant &mutant, const std::string &filter, Outcome &outcome) {
+  Verdict &verdict = outcome.verdict;
+  const bool isCrash = verdict == Verdict::kCrashedUnforeseen, isHang = verdict == Verdict::kHungUnforeseen;
+  if (!mutant.equivalent.empty()) {
+    if (verdict == Verdict::kSurvived) {
+      verdict = Verdict::kEquivalent;
+      outcome.detail = mutant.equivalent;
+    } else if (verdict == Verdict::kKilled || isCrash || isHang) {
+      verdict = Verdict::kNotEquivalent;
+    }
+  } else if (verdict == Verdict::kSurvived) {
+    outcome.detail = "no test of " + filter + " failed";
+  } else if (isCrash && mutant.mayCrash) {
+    verdict = Verdict::kCrashed;
+  } else if (isHang && mutant.mayHang) {
+    verdict = Verdict::kHung;
+  }
+}
+
 } // namespace
 
 std::string_view verdictName(Verdict verdict) {
@@ -175,24 +195,18 @@ Result<Outcome> runMutant(const Mutant &mutant, const TestProgram &program) {
     return Status::invalid("before", std::string(mutant.before),
                            "must stand once in " + std::string(mutant.file) + ", not " + std::to_string(*count) +
                                " times");
-  Result<Outcome> outcome = run(&mutant, mutant.tests, program);
-  if (!outcome)
-    return outcome;
-  Verdict &verdict = outcome->verdict;
-  const bool isCrash = verdict == Verdict::kCrashedUnforeseen, isHang = verdict == Verdict::kHungUnforeseen;
-  if (!mutant.equivalent.empty()) {
-    if (verdict == Verdict::kSurvived) {
-      verdict = Verdict::kEquivalent;
-      outcome->detail = mutant.equivalent;
-    } else if (verdict == Verdict::kKilled || isCrash || isHang) {
-      verdict = Verdict::kNotEquivalent;
-    }
-  } else if (isCrash && mutant.mayCrash) {
-    verdict = Verdict::kCrashed;
-  } else if (isHang && mutant.mayHang) {
-    verdict = Verdict::kHung;
+  Outcome all;
+  for (const std::string &filter : mutant.filters()) {
+    NSA_ASSIGN_OR_RETURN(Outcome outcome, run(&mutant, filter, program));
+    judge(mutant, filter, outcome);
+    outcome.tests += all.tests;
+    outcome.failed += all.failed;
+    outcome.seconds += all.seconds;
+    all = std::move(outcome);
+    if (!isExpected(all.verdict))
+      break;
   }
-  return outcome;
+  return all;
 }
 
 Result<Outcome> runUnchanged(std::string_view tests, const TestProgram &program) {

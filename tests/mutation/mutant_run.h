@@ -12,8 +12,8 @@
 namespace nsa::mutation {
 
 enum class Verdict {
-  kKilled,        // a test failed
-  kSurvived,      // all passed
+  kKilled,        // of each filter a test failed
+  kSurvived,      // all tests of a filter passed
   kEquivalent,    // all passed, and the table says why they must
   kNotEquivalent, // a test failed, or the program crashed or hung, and the table says that nothing can be told
   kCrashed,       // the tests' program ended by a signal, as the table says that it may
@@ -32,7 +32,7 @@ struct Outcome {
   Verdict verdict = Verdict::kNotRun;
   int tests = 0, failed = 0;
   double seconds = 0;
-  std::string detail; // the first test that failed, the compiler's words, the signal
+  std::string detail; // the first test that failed, the filter that noticed nothing, the compiler's words, the signal
 };
 
 // The folder of this program, where the tests' programs are too.
@@ -43,7 +43,8 @@ struct TestProgram {
   double limitSeconds = 0; // of one run
 };
 
-// An error where the text to change does not stand in its file exactly once, or the run cannot be started.
+// Runs the filters in turn, up to the first one with a verdict that ends a run of the table badly. An error where the
+// text to change does not stand in its file exactly once, or the run cannot be started.
 Result<Outcome> runMutant(const Mutant &mutant, const TestProgram &program);
 // The same tests on the templates as they are; kSurvived is what they must be.
 Result<Outcome> runUnchanged(std::string_view tests, const TestProgram &program);

@@ -54,6 +54,23 @@ TEST(MutantRun, WhatNoTestNoticesSurvives) {
   EXPECT_FALSE(isExpected(outcome.verdict));
 }
 
+TEST(MutantRun, EachFilterMustHaveATestThatFails) {
+  const std::string unconcerned = "Types/MaskTraps.ASingleQueryBehindAPrefixSeesWhatItsPositionAllows/bf16";
+  Mutant mutant = kWrong;
+  for (const std::string &tests : {std::string(kTests) + " " + unconcerned, unconcerned + " " + std::string(kTests)}) {
+    mutant.tests = tests;
+    const Outcome outcome = outcomeOf(mutant);
+    EXPECT_EQ(outcome.verdict, Verdict::kSurvived);
+    EXPECT_EQ(outcome.detail, "no test of " + unconcerned + " failed");
+  }
+  const std::string both = std::string(kTests) + " Types/LargeGateLogits.*/bf16";
+  mutant.tests = both;
+  const Outcome outcome = outcomeOf(mutant);
+  EXPECT_EQ(outcome.verdict, Verdict::kKilled) << outcome.detail;
+  EXPECT_EQ(outcome.tests, 2);
+  EXPECT_EQ(outcome.failed, 2);
+}
+
 TEST(MutantRun, AReasonExplainsASurvivorAndNothingElse) {
   Mutant explained = kSame;
   explained.equivalent = "A difference is a sum with the negated number.";

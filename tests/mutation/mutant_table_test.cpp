@@ -64,9 +64,12 @@ TEST(MutantTable, EachPatternOfAFilterNamesATest) {
   ASSERT_TRUE(folder);
   std::set<std::pair<std::string, std::string>> patterns;
   for (const Mutant &mutant : allMutants()) {
-    std::istringstream filter{std::string(mutant.tests)};
-    for (std::string pattern; std::getline(filter, pattern, ':');)
-      patterns.emplace(ownFolder() + "/" + mutant.program(mutant.needsGpu() ? "gpu" : "cpu"), pattern);
+    EXPECT_FALSE(mutant.filters().empty()) << mutant.name;
+    for (const std::string &filter : mutant.filters()) {
+      std::istringstream stream(filter);
+      for (std::string pattern; std::getline(stream, pattern, ':');)
+        patterns.emplace(ownFolder() + "/" + mutant.program(mutant.needsGpu() ? "gpu" : "cpu"), pattern);
+    }
   }
   for (const auto &[program, pattern] : patterns)
     EXPECT_NE(listed(program, pattern, folder->file("log")).find('.'), std::string::npos)
