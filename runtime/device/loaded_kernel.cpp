@@ -31,7 +31,8 @@ template <typename Rule> std::string namesOf(std::string_view what, int count, c
   return names;
 }
 
-Status wrongParam(const ManifestParam &param, std::string rule, std::string hint = {}) {
+Status wrongParam(const ManifestParam &param, std::string rule,
+                  std::string hint = "the kernel was made by another version of the templates") {
   return Status::invalid("param " + param.name,
                          param.kind == ManifestParam::Kind::kView  ? "view"
                          : param.kind == ManifestParam::Kind::kMap ? "map"
