@@ -102,7 +102,7 @@ Result<OperatorFile> readInputs(Operator op, const std::string &configPath, cons
   return readOperatorFile(op, config, file);
 }
 
-void addJsonFlag(CLI::App &verb, bool &json) { verb.add_flag("--json", json, "Print a JSON report"); }
+void addJsonFlag(CLI::App &verb, bool &json) { verb.add_flag("--json", json, "Print a JSON report instead of text"); }
 
 std::vector<nlohmann::json> kernelReports(const nlohmann::json &report) {
   if (!report.contains("kernels"))
