@@ -61,8 +61,9 @@ Result<DecodeRun> DecodeRun::open(Accelerator &accelerator, const OperatorInputs
   run.outputNames = outputsOf(run.decodeSpec, wanted);
   for (const T name : run.outputNames) {
     NSA_RETURN_IF_ERROR(run.add(name, dtypeOf(run.decodeSpec, name), run.stepShape(name, shape.mostNew), nullptr));
+    const DType dtype = dtypeOf(history.spec, name);
     run.outputs[name] =
-        HostTensor::make(dtypeOf(history.spec, name), shapeOf(history.spec, name, history.extents), kNanByte);
+        HostTensor::make(dtype, shapeOf(history.spec, name, history.extents), std::byte{poisonOf(dtype)});
   }
   NSA_RETURN_IF_ERROR(run.addCache(shape));
   return run;
