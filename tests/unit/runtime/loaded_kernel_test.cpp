@@ -103,7 +103,8 @@ TEST_F(LoadedKernelTest, ANameThatNoOperatorHasIsRefused) {
                 .toString()
                 .find("param keys = view: no operator has such a tensor (hint: the tensors of operators are q, k, v, "),
             std::string::npos);
-  EXPECT_EQ(launch("param f32 window\n").toString(), "invalid argument: param window = scalar: must be i32");
+  EXPECT_EQ(launch("param f32 window\n").toString(), "invalid argument: param window = scalar: must be i32 (hint: the "
+                                                     "kernel was made by another version of the templates)");
 }
 
 // A plan binds nothing to it, so the kernel would read a null pointer.
