@@ -128,7 +128,8 @@ Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param)
 Status LoadedKernel::checkOperand(const ManifestParam &param, View view) const {
   const OperatorDef *def = findOperator(parsed->op);
   return !def || def->mayTake(view) ? Status::ok()
-                                    : wrongParam(param, "the operator '" + parsed->op + "' has no such tensor");
+                                    : wrongParam(param, "the operator '" + parsed->op + "' has no such tensor",
+                                                 "its templates declare what it takes");
 }
 
 // Which of the problem's types a view has, the plan says that binds a tensor.

@@ -109,8 +109,10 @@ TEST_F(LoadedKernelTest, ANameThatNoOperatorHasIsRefused) {
 
 // A plan binds nothing to it, so the kernel would read a null pointer.
 TEST_F(LoadedKernelTest, ATensorOfAnotherOperatorIsRefused) {
-  EXPECT_EQ(launch("param view o_cmp bf16 3\n").toString(),
-            "invalid argument: param o_cmp = view: the operator 'window' has no such tensor");
+  EXPECT_EQ(
+      launch("param view o_cmp bf16 3\n").toString(),
+      "invalid argument: param o_cmp = view: the operator 'window' has no such tensor (hint: its templates declare "
+      "what it takes)");
 }
 
 TEST_F(LoadedKernelTest, AViewHasATypeOfTheProblemAndTheOneThatIsBound) {
