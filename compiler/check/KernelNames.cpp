@@ -33,14 +33,6 @@ std::vector<const OperatorDef *> operatorsOf(const SyntaxTree &kernel) {
   return operators;
 }
 
-std::vector<std::string_view> viewNames(const OperatorDef &def) {
-  std::vector<std::string_view> names;
-  for (int i = 0; i < kViews; ++i)
-    if (def.mayTake(static_cast<View>(i)))
-      names.push_back(viewRule(static_cast<View>(i)).name);
-  return names;
-}
-
 void checkTensor(const Name &name, const language::TensorItem::Declaration &declared, bool isRecord,
                  std::span<const OperatorDef *const> operators, Diagnostics &diagnostics) {
   int number = 0;
@@ -49,7 +41,7 @@ void checkTensor(const Name &name, const language::TensorItem::Declaration &decl
   for (const OperatorDef *def : operators)
     if (number == kViews || !def->mayTake(static_cast<View>(number))) {
       diagnostics.error(name.range, "the operator " + quoted(def->name) + " has no tensor " + quoted(name.text))
-          .hint(hintOf(name.text, "its tensors are ", viewNames(*def)));
+          .hint(hintOf(name.text, "its tensors are ", def->viewNames()));
       return;
     }
   const ViewRule &rule = viewRule(static_cast<View>(number));
@@ -69,7 +61,7 @@ void checkTensor(const Name &name, const language::TensorItem::Declaration &decl
                           std::string(element));
 }
 
-void checkScalar(const language::Field &field, const OperatorDef &def, Diagnostics &diagnostics) {
+void checkScalar(const language::Field &field, Diagnostics &diagnostics) {
   std::vector<std::string_view> names;
   for (int i = 0; i < kScalars; ++i) {
     const ScalarRule &rule = scalarRule(static_cast<Scalar>(i));
@@ -82,7 +74,7 @@ void checkScalar(const language::Field &field, const OperatorDef &def, Diagnosti
                                                ", and not " + std::string(type));
     return;
   }
-  diagnostics.error(field.name.range, "the operator " + quoted(def.name) + " has no number " + quoted(field.name.text))
+  diagnostics.error(field.name.range, "no operator has a number " + quoted(field.name.text))
       .hint(hintOf(field.name.text, "the numbers of operators are ", names));
 }
 
@@ -157,7 +149,7 @@ void checkArguments(const SyntaxTree &kernel, std::span<const SyntaxTree *const>
             checkTensor(name, declared, records.contains(declared.element.text), operators, diagnostics);
       if (const auto *scalars = language::asIf<language::ScalarItem>(item))
         for (const language::Field &field : scalars->scalars)
-          checkScalar(field, *operators.front(), diagnostics);
+          checkScalar(field, diagnostics);
     }
 }
 

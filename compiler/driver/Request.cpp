@@ -66,10 +66,8 @@ Result<CompilerRequest> CompilerRequest::parse(const nsa_compiler_request *reque
   for (const auto &[name, text] : result.fixed)
     if (name != "dtype")
       NSA_RETURN_IF_ERROR(checkProblemValue(name, text));
-  Result<DType> dtype = parseIoDType(result.fixed.count("dtype") ? result.fixed["dtype"] : "");
-  if (!dtype)
-    return Status::invalid("dtype", result.fixed["dtype"], "must be bf16, fp16 or fp32");
-  result.dtype = *dtype;
+  const auto dtype = result.fixed.find("dtype");
+  NSA_ASSIGN_OR_RETURN(result.dtype, parseIoDType(dtype == result.fixed.end() ? "" : dtype->second));
 
   result.templateName = textOf(request->template_name);
   result.templateFolder = textOf(request->template_dir);

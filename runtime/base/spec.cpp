@@ -272,8 +272,13 @@ Status Maxima::validate(const Spec &spec) const {
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most " + std::to_string(kMostRows));
   if (spec.keyOffset && (spec.fields() & kKeyOffsetField) && seqlenK > kMostOffsetKeys)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most 2^30 - 128 with key_offset");
-  // No sequence has more queries than keys, so no run could use such a bound.
   const OperatorDef &def = definitionOf(spec.op);
+  // The rows of a packed batch whose lengths no kernel reads are one sequence.
+  if (spec.layout == Layout::kPacked && !readsLengths(spec.op) && tokensQ > kMostRows / group)
+    return Status::invalid("max_tokens_q", std::to_string(tokensQ),
+                           "must be at most " + std::to_string(kMostRows / group) + " for " + std::string(def.name) +
+                               " with query_heads / kv_heads = " + std::to_string(group));
+  // No sequence has more queries than keys, so no run could use such a bound.
   if (def.hasQueries() && def.hasKeys() && seqlenQ > seqlenK)
     return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),
                            "must be at most max_seqlen_k = " + std::to_string(seqlenK) +

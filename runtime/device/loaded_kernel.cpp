@@ -32,7 +32,8 @@ template <typename Rule> std::string namesOf(std::string_view what, int count, c
 }
 
 Status wrongParam(const ManifestParam &param, std::string rule,
-                  std::string hint = "the kernel was made by another version of the templates") {
+                  std::string hint = "nsa check says where a template of your own breaks the rule; a stored kernel was "
+                                     "made by another version of the templates") {
   return Status::invalid("param " + param.name,
                          param.kind == ManifestParam::Kind::kView  ? "view"
                          : param.kind == ManifestParam::Kind::kMap ? "map"
@@ -70,6 +71,8 @@ Status LoadedKernel::bind(const Device &device, SharedManifest manifest) {
   parsed = std::move(manifest);
   for (int axis = 0; axis < 3; ++axis)
     gridLimits[axis] = device.gridLimit(axis);
+  if (!findOperator(parsed->op))
+    return Status::invalid("operator", parsed->op, "must be an operator of this library");
   NSA_RETURN_IF_ERROR(bindArguments());
   return bindGrid(device.multiprocessors());
 }
@@ -113,12 +116,13 @@ Result<LoadedKernel::Argument> LoadedKernel::bindView(const ManifestParam &param
 Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param) const {
   Argument argument;
   if (parsed->target == kCpuTarget)
-    return wrongParam(param, "tensor maps are for GPUs");
+    return wrongParam(param, "tensor maps are for GPUs", "");
   argument.index = findRule(kViews, viewRuleAt, param.view);
   if (argument.index < 0)
     return wrongParam(param, "no operator has a tensor '" + param.view + "'", namesOf("tensors", kViews, viewRuleAt));
   if (!mayHaveTensorMap(static_cast<View>(argument.index)))
-    return wrongParam(param, "must be of rows of queries, keys or values (q, k or v), not of '" + param.view + "'");
+    return wrongParam(param, "must be of rows of queries, keys or values (q, k or v), not of '" + param.view + "'", "");
+  NSA_RETURN_IF_ERROR(checkOperand(param, static_cast<View>(argument.index)));
   NSA_ASSIGN_OR_RETURN(argument.dtype, bindType(param, viewRuleAt(argument.index).elements));
   argument.map = &param;
   return argument;
@@ -126,10 +130,10 @@ Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param)
 
 // A plan binds no tensor of another operator, and its view would be null.
 Status LoadedKernel::checkOperand(const ManifestParam &param, View view) const {
-  const OperatorDef *def = findOperator(parsed->op);
-  return !def || def->mayTake(view) ? Status::ok()
-                                    : wrongParam(param, "the operator '" + parsed->op + "' has no such tensor",
-                                                 "its templates declare what it takes");
+  const OperatorDef &def = *findOperator(parsed->op);
+  return def.mayTake(view) ? Status::ok()
+                           : wrongParam(param, "the operator '" + parsed->op + "' has no such tensor",
+                                        "the operator's tensors are " + joined(def.viewNames(), ", "));
 }
 
 // Which of the problem's types a view has, the plan says that binds a tensor.
@@ -176,10 +180,7 @@ Status LoadedKernel::bindGrid(int64_t multiprocessors) {
         const std::string &text = fixed != parsed->fixed.end() ? fixed->second : config->second;
         if (!parseInteger(text, bound.constant) && !lookupEnumerator(text, bound.constant))
           return Status::invalid("grid", formula.text(), "'" + name + "' is '" + text + "', which is no number");
-      } else if (name == "op") {
-        if (!lookupEnumerator(parsed->op, bound.constant))
-          return Status::invalid("operator", parsed->op, "must be an operator of this library");
-      } else if (!lookupEnumerator(name, bound.constant)) {
+      } else if (!lookupEnumerator(name == "op" ? parsed->op : name, bound.constant)) {
         return Status::invalid("grid", formula.text(), "'" + name + "' is not known at launch");
       }
       gridNames[axis].push_back(bound);

@@ -63,6 +63,19 @@ constexpr Operand kCombineOperands[] = {{T::kOCmp, T::kOCmp, kIn, V::kOCmp},
                                         {T::kOut, T::kOut, kOut, V::kOut}};
 
 constexpr V kCombineViews[] = {V::kReadsCmp, V::kReadsSel, V::kReadsWin, V::kReads};
+// What plans pass to the kernels of internal operators. Operators that one tile program defines, or that run in one
+// kind of step, share a list: a kernel takes all tensors that its program declares.
+constexpr V kSequencesViews[] = {V::kCuSeqlensQ, V::kCuSeqlensK, V::kKOffset, V::kCacheSeqlens, V::kBlockTable};
+constexpr V kAppendViews[] = {V::kKCmp, V::kVCmp,      V::kKSel,      V::kVSel,      V::kKWin,
+                              V::kVWin, V::kKSelCache, V::kVSelCache, V::kKWinCache, V::kVWinCache,
+                              V::kKRaw, V::kVRaw,      V::kKStaged,   V::kVStaged};
+constexpr V kSplitViews[] = {V::kQ,      V::kK,        V::kV,        V::kKWin,       V::kVWin,
+                             V::kOSplit, V::kLseSplit, V::kLseHeads, V::kReadsSplit, V::kChoice};
+constexpr V kScoresViews[] = {V::kQ, V::kK, V::kLseGroups, V::kScores, V::kScoreRows};
+constexpr V kChooseViews[] = {V::kBlockList,  V::kScores,     V::kScoreRows, V::kScoreBlocks,
+                              V::kBestScores, V::kBestBlocks, V::kChoiceRows};
+constexpr V kMergeViews[] = {V::kOut,    V::kReads,    V::kGates,      V::kOCmp,   V::kOSel,   V::kOWin,  V::kLseSplit,
+                             V::kOSlots, V::kLseSlots, V::kReadsSlots, V::kLseCmp, V::kLseSel, V::kLseWin};
 
 // The views are of the kernel that first reads or writes the tensor.
 constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
@@ -231,7 +244,8 @@ constexpr OperatorDef kOperatorTable[] = {
      .element = kF32,
      .lengths = Lengths::kNone,
      .tuning = kNone,
-     .servesAllLengths = true},
+     .servesAllLengths = true,
+     .planViews = kSequencesViews},
     {.op = Operator::kCacheSequences,
      .name = "cache_sequences",
      .fields = kCmpGeometry | kPages,
@@ -239,45 +253,58 @@ constexpr OperatorDef kOperatorTable[] = {
      .element = kF32,
      .lengths = Lengths::kNone,
      .tuning = kNone,
-     .servesAllLengths = true},
+     .servesAllLengths = true,
+     .planViews = kSequencesViews},
     {.op = Operator::kAppend,
      .name = "append",
      .fields = kQk | kV | kCmpGeometry | kPages,
      .constants = kPageConstant,
-     .tuning = kInDecode},
+     .tuning = kInDecode,
+     .planViews = kAppendViews},
     {.op = Operator::kSplitCmp,
      .name = "split_cmp",
      .fields = kAttentionFields | kCmpGeometry | kPages,
      .constants = kPageConstant,
-     .tuning = kInDecode},
+     .tuning = kInDecode,
+     .planViews = kSplitViews},
     {.op = Operator::kSplitSelWin,
      .name = "split_sel_win",
      .fields = kAttentionFields | kSelGeometry | kWindowField | kPages,
      .constants = kPageConstant,
-     .tuning = kInDecode},
+     .tuning = kInDecode,
+     .planViews = kSplitViews},
     {.op = Operator::kScores,
      .name = "scores",
      .fields = kHeads | kQk | kCmpGeometry | kSelGeometry | kPages,
      .constants = kPageConstant | kQueriesConstant,
-     .tuning = kInDecode},
+     .tuning = kInDecode,
+     .planViews = kScoresViews},
     {.op = Operator::kRank,
      .name = "rank",
      .fields = kSelGeometry | kForced,
      .constants = kQueriesConstant | kSegmentConstant,
      .element = kF32,
-     .tuning = kInDecode},
+     .tuning = kInDecode,
+     .planViews = kChooseViews},
     {.op = Operator::kChoose,
      .name = "choose",
      .fields = kSelGeometry | kForced,
      .constants = kQueriesConstant | kSegmentConstant,
      .element = kF32,
-     .tuning = kInDecode},
-    {.op = Operator::kAscend, .name = "ascend", .fields = kSelGeometry | kForced, .element = kF32, .tuning = kNone},
+     .tuning = kInDecode,
+     .planViews = kChooseViews},
+    {.op = Operator::kAscend,
+     .name = "ascend",
+     .fields = kSelGeometry | kForced,
+     .element = kF32,
+     .tuning = kNone,
+     .planViews = kChooseViews},
     {.op = Operator::kMerge,
      .name = "merge",
      .fields = kHeads | kV | kGates,
      .constants = kSlotsConstant,
-     .tuning = kInDecode},
+     .tuning = kInDecode,
+     .planViews = kMergeViews},
 };
 
 namespace {
@@ -320,8 +347,16 @@ const OperatorDef *findPublicOperator(int abi) {
 }
 
 bool OperatorDef::mayTake(View view) const {
-  return operands.empty() || operandOf(view) || view == View::kSequences || view == View::kStatus ||
+  return operandOf(view) || view == View::kSequences || view == View::kStatus ||
          std::ranges::find(planViews, view) != planViews.end();
+}
+
+std::vector<std::string_view> OperatorDef::viewNames() const {
+  std::vector<std::string_view> names;
+  for (int i = 0; i < kViews; ++i)
+    if (mayTake(static_cast<View>(i)))
+      names.push_back(viewRule(static_cast<View>(i)).name);
+  return names;
 }
 
 const Operand *OperatorDef::operandOf(View view) const {

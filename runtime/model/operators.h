@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nsa {
 
@@ -122,7 +123,7 @@ struct OperatorDef {
   // one of the templates.
   std::string_view definingTemplate{};
   std::span<const Operand> operands{}; // in the order in which they are checked
-  // Of a public operator that is a single kernel: what plans of several kernels pass to it besides its operands.
+  // What plans pass to the operator's kernels besides its operands, the table of sequences and the status word.
   std::span<const View> planViews{};
 
   constexpr bool isPublic() const { return abi != kInternal; }
@@ -130,9 +131,10 @@ struct OperatorDef {
   // True: a query's result is the mean of its keys' values, weighted by their scores.
   constexpr bool isAttention() const { return keys != MetKeys::kNone && (fields & kV); }
   constexpr bool isForward() const { return isWhole && !hasCache; } // the forward pass over tensors
-  // Returns whether plans pass the view to the operator's kernels. An internal operator has no list of its own: the
-  // graphs that launch it say what it gets (runtime/engine/graph/graph.h).
+  // Returns whether plans pass the view to the operator's kernels.
   bool mayTake(View view) const;
+  // Returns the names of these views, in the order of their list.
+  std::vector<std::string_view> viewNames() const;
   // Returns the operand that the kernel of an operator takes as `view`, or null if there is none.
   const Operand *operandOf(View view) const;
   const Operand *operandOf(TensorName name) const;

@@ -126,25 +126,28 @@ constexpr Mutant kForwardMutants[] = {
      .tests =
          "Table/AttentionTable.MatchesTheReference/dense_fp32 Table/OperatorTable.MatchesTheReference/sel_fp32_dense "
          "All/DecodeTypes.TokenByTokenIsTheForward/fp32_contiguous_dense"},
-    {.name = "attention-result-not-decayed",
-     .operators = "dense, window, cmp",
+    {.name = "softmax-result-not-decayed",
+     .operators = "dense, window, cmp, sel, decode",
      .file = "tile/library/softmax.tile",
      .before = "o * decay +",
      .after = "o +",
-     .tests = "Table/AttentionTable.MatchesTheReference/dense_fp32"},
+     .tests =
+         "Table/AttentionTable.MatchesTheReference/dense_fp32 Table/OperatorTable.MatchesTheReference/sel_fp32_dense "
+         "All/DecodeTypes.TokenByTokenIsTheForward/fp32_contiguous_dense"},
     {.name = "attention-lse-base-2",
      .operators = "dense, window, cmp",
      .file = "tile/attention.tile",
      .before = "scale_log2) * ln_2",
      .after = "scale_log2)",
      .tests = "AttentionTest.TheLseIsTheNaturalLogarithm"},
-    {.name = "attention-lse-of-an-empty-row",
+    // Only cmp has queries without a key: they stand in front of the first compressed block.
+    {.name = "softmax-lse-of-an-empty-row",
      .operators = "cmp",
      .file = "tile/library/softmax.tile",
      .before = "is_empty ? -inf :",
      .after = "is_empty ? 0 :",
      .tests = "Table/OperatorTable.MatchesTheReference/cmp_bf16_dense"},
-    {.name = "attention-result-of-an-empty-row",
+    {.name = "softmax-result-of-an-empty-row",
      .operators = "cmp",
      .file = "tile/library/softmax.tile",
      .before = "o * (is_empty ? 0 : 1 / l)",

@@ -202,6 +202,11 @@ Result<Outcome> runMutant(const Mutant &mutant, const TestProgram &program) {
     outcome.tests += all.tests;
     outcome.failed += all.failed;
     outcome.seconds += all.seconds;
+    const bool isForeseen = all.verdict == Verdict::kCrashed || all.verdict == Verdict::kHung;
+    if (isForeseen && isExpected(outcome.verdict)) {
+      outcome.verdict = all.verdict;
+      outcome.detail = all.detail;
+    }
     all = std::move(outcome);
     if (!isExpected(all.verdict))
       break;

@@ -12,7 +12,7 @@
 namespace nsa::mutation {
 
 enum class Verdict {
-  kKilled,        // of each filter a test failed
+  kKilled,        // a test of each filter failed, or ended as the table says that it may
   kSurvived,      // all tests of a filter passed
   kEquivalent,    // all passed, and the table says why they must
   kNotEquivalent, // a test failed, or the program crashed or hung, and the table says that nothing can be told
@@ -43,7 +43,8 @@ struct TestProgram {
   double limitSeconds = 0; // of one run
 };
 
-// Runs the filters in turn, up to the first one with a verdict that ends a run of the table badly. An error where the
+// Runs the filters in turn, up to the first one with a verdict that ends a run of the table badly. A crash or a hang
+// that the table foresees is the verdict, whatever the other filters find. An error where the
 // text to change does not stand in its file exactly once, or the run cannot be started.
 Result<Outcome> runMutant(const Mutant &mutant, const TestProgram &program);
 // The same tests on the templates as they are; kSurvived is what they must be.

@@ -3,6 +3,7 @@
 #include "tests/mutation/mutant_run.h"
 #include "tools/support/scratch_folder.h"
 
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -109,6 +110,23 @@ TEST(MutantRun, AProgramThatEndsByASignalCrashed) {
   const Mutant far =
       changed("kv_head * group + index % group", "kv_head * group + index % group + 100000000", "tile/combine.tile");
   checkEnd(far, kCpu, &Mutant::mayCrash, Verdict::kCrashed, Verdict::kCrashedUnforeseen);
+}
+
+TEST(MutantRun, ACrashOfOneFilterIsTheVerdict) {
+  const tools::ScratchFolder folder = std::move(*tools::ScratchFolder::make());
+  const std::string crashing = folder.file("crashing");
+  std::ofstream(crashing) << "#!/bin/sh\ncase \"$*\" in *LargeGateLogits*fp32*) kill -SEGV $$ ;; esac\nexec "
+                          << kCpuTests << " \"$@\"\n";
+  std::filesystem::permissions(crashing, std::filesystem::perms::owner_all);
+  Mutant mutant = kWrong;
+  mutant.mayCrash = true;
+  const std::string killed = "Types/LargeGateLogits.*/bf16";
+  for (const std::string &tests : {std::string(kTests) + " " + killed, killed + " " + std::string(kTests)}) {
+    mutant.tests = tests;
+    const Outcome outcome = outcomeOf(mutant, {.path = crashing, .limitSeconds = 200});
+    EXPECT_EQ(outcome.verdict, Verdict::kCrashed) << outcome.detail;
+    EXPECT_EQ(outcome.failed, 1) << "of the other filter";
+  }
 }
 
 // A survivor that the limit ends looks the same.

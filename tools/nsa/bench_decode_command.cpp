@@ -76,7 +76,7 @@ void addShape(CLI::App &command, DecodeFlags &flags) {
   const auto readDtype = [&shape](const std::string &name) {
     Result<DType> dtype = parseIoDType(name);
     if (!dtype)
-      throw CLI::ValidationError("--dtype", name + " must be one of bf16, fp16, fp32");
+      throw CLI::ValidationError("--dtype", dtype.status().error().sentence());
     shape.dtype = *dtype;
   };
   flags.shapeOptions.push_back(command

@@ -105,7 +105,7 @@ void addCheckCommand(CLI::App &app, Action &action) {
 void addFmtCommand(CLI::App &app, Action &action) {
   auto [verb, flags] =
       addVerb<FormatFlags>(app, action, "fmt", "Lay out files of the tile language in the one way", format);
-  verb.footer("A file with errors is left alone, and the errors are printed.");
+  verb.footer("A file with a syntax error is left alone, and the error is printed.");
   verb.add_option("FILE", flags.paths, kProgramFiles)->required()->type_name("");
   verb.add_flag("--check", flags.isCheck, "Change no file, and fail if one is laid out otherwise");
   addCompilerOption(verb, flags.compilerPath);

@@ -366,7 +366,7 @@ Typed Elaborator::castTo(const Typed &value, Element element, const SourceRange 
     return result;
   }
   if (value.isNumber() && value.number.kind != Constant::Kind::kWord)
-    return Typed::of(builder.constant(value.number, element, range));
+    return Typed::of(numberOf(value.number, element, range));
   if (!value.isArithmetic() || value.isNumber() || value.value->element == Element::kBool)
     return fail(range, describe(value) + " cannot be cast to " + std::string(nameOf(element)));
   if (value.value->element == element)

@@ -102,7 +102,7 @@ void Elaborator::var(const VarStatement &statement) {
       const Element element = value.number.kind == Constant::Kind::kBool   ? Element::kBool
                               : value.number.kind == Constant::Kind::kReal ? Element::kF32
                                                                            : Element::kI32;
-      value = Typed::of(builder.constant(value.number, element, range));
+      value = Typed::of(numberOf(value.number, element, range));
     } else if (value.is(Form::kFormula)) {
       value = Typed::of(fitted(value, value.value->element, value.value->axes, Form::kTile, range));
     } else if (value.kind == Typed::Kind::kRecord) {

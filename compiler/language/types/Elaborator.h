@@ -166,6 +166,9 @@ private:
   Typed component(const Typed &value, const Axis *axis, int64_t place);
   // The first outer axis along which the operands are stacks or formulas.
   const Axis *outerAxisOf(std::span<const Typed> operands) const;
+  // A constant of this element type. A real number becomes an i32 as a kernel converts it, towards zero. Reports a
+  // number that does not fit i32.
+  Value *numberOf(const Constant &number, Element element, const SourceRange &range);
   // A value of this element type: numbers become constants, elements of memory f32.
   Value *converted(const Typed &value, Element element, const SourceRange &range);
   // The scalar of this type that the expression is. Reports what is none, and returns nullptr then.

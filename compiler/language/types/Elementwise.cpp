@@ -1,6 +1,8 @@
 #include "compiler/language/types/Elaborator.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace nsa::language {
 
@@ -227,7 +229,7 @@ Typed Elaborator::select(const Typed &condition, const Typed &ifTrue, const Type
           elements.push_back(left);
           continue;
         }
-        left = Typed::of(builder.constant(left.number, ifTrue.record->members[i].element, range));
+        left = Typed::of(numberOf(left.number, ifTrue.record->members[i].element, range));
       }
       if (!elements.emplace_back(select(condition, left, right, range, opRange)))
         return {};
@@ -299,7 +301,7 @@ Value *Elaborator::converted(const Typed &value, Element element, const SourceRa
       error(range, describe(value) + " is no " + std::string(nameOf(element)));
       return nullptr;
     }
-    return builder.constant(value.number, element, range);
+    return numberOf(value.number, element, range);
   }
   if (!value.isArithmetic()) {
     if (value)
@@ -312,6 +314,18 @@ Value *Elaborator::converted(const Typed &value, Element element, const SourceRa
     return builder.elementwise(Op::kCast, element, {value.value}, value.value->range);
   error(range, "expected " + std::string(nameOf(element)) + ", found " + describe(value));
   return nullptr;
+}
+
+Value *Elaborator::numberOf(const Constant &number, Element element, const SourceRange &range) {
+  if (element != Element::kI32)
+    return builder.constant(number, element, range);
+  const bool isReal = number.kind == Constant::Kind::kReal;
+  const double value = isReal ? std::trunc(number.real) : static_cast<double>(number.integer);
+  if (!(value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max())) {
+    error(range, toString(number) + " does not fit i32");
+    return nullptr;
+  }
+  return builder.constant(isReal ? Constant::ofInteger(static_cast<int64_t>(value)) : number, element, range);
 }
 
 Value *Elaborator::scalar(const Expr &expr, Element element, std::string_view what) {

@@ -79,11 +79,8 @@ std::optional<BinaryOp> foldedBy(Op op) {
   }
 }
 
-// Whether a kernel computes with this number as it stands here. A number of another type may be rounded or wrapped.
-bool isFoldable(const Value *value) {
-  return isConstant(value) && value->element == Element::kI32 &&
-         value->number.integer == static_cast<int32_t>(value->number.integer);
-}
+// Whether a kernel computes with this number as it stands here. A number of another type may be rounded.
+bool isFoldable(const Value *value) { return isConstant(value) && value->element == Element::kI32; }
 
 BinaryOp comparedBy(Op comparison) {
   switch (comparison) {

@@ -244,6 +244,23 @@ TEST(Maxima, NoMoreQueriesThanKeysWhereAnOperatorHasBoth) {
     }
 }
 
+// The kernel of combine reads no lengths, so the packed tokens are one sequence.
+TEST(Maxima, ThePackedRowsOfAnOperatorWithoutLengthsFit32Bits) {
+  Spec spec = validSpec();
+  spec.op = Operator::kCombine;
+  spec.layout = Layout::kPacked;
+  const int64_t most = ((int64_t{1} << 31) - 128) / spec.group();
+  EXPECT_TRUE((Maxima{1, most, 1, 1}).validate(spec).isOk());
+  const Status status = Maxima{1, most + 1, 1, 1}.validate(spec);
+  ASSERT_EQ(status.code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(status.error().field, "max_tokens_q");
+  EXPECT_EQ(status.error().value, std::to_string(most + 1));
+  EXPECT_EQ(status.error().rule,
+            "must be at most " + std::to_string(most) + " for combine with query_heads / kv_heads = 8");
+  spec.op = Operator::kWindow;
+  EXPECT_TRUE((Maxima{1, most + 1, 1, 1}).validate(spec).isOk()) << "its sequences are bounded one by one";
+}
+
 // Decode counts keys in floats, and numbers the rows that it stages in 32 bits.
 TEST(Maxima, DecodeHasRulesOfItsOwn) {
   constexpr int64_t kMostKeys = int64_t{1} << 22, kMostRows = (int64_t{1} << 31) - 128;

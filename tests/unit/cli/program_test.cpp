@@ -31,7 +31,8 @@ TEST_F(Program, BenchRejectsWhatItCannotMeasure) {
   expectUsageError("bench decode --S_list 0", "--tokens");
   expectUsageError("bench decode --heads 0", "--heads");
   expectUsageError("bench decode --heads 4 --config " + shape, "--config");
-  expectUsageError("bench decode --dtype int8", "int8 must be one of bf16, fp16, fp32");
+  for (const std::string type : {"int8", "fp8_e4m3"})
+    expectUsageError("bench decode --dtype " + type, "dtype = '" + type + "': must be one of bf16, fp16, fp32");
   expectUsageError("bench decode --new-tokens 0", "--new-tokens");
   const std::string results = " --results " + scratch.file("results");
   expectFailure("bench prefill --config " + scratch.file("absent.json") + results, "absent.json");

@@ -278,7 +278,7 @@ let at = iota(row) + rwo
       "i32\n"
       "                                                                                                              "
       "^~~\n"
-      "x.tile:9:9: error: the operator 'combine' has no number 'totalq'\n"
+      "x.tile:9:9: error: no operator has a number 'totalq'\n"
       "scalar  totalq, batch: i32, window: f32\n"
       "        ^~~~~~\n"
       "hint: did you mean 'total_q'?\n"
@@ -312,7 +312,7 @@ TEST_F(LanguageCheck, KernelsOfGradientsLackAnOperator) {
     EXPECT_EQ(errors, program == "attention_dq" ? "the operator 'dense' has no tensor 'd_out'\n"
                                                   "the operator 'dense' has no tensor 'delta'\n"
                                                   "the operator 'dense' has no tensor 'd_q'\n"
-                                                  "the operator 'dense' has no number 'scale'\n"
+                                                  "no operator has a number 'scale'\n"
                                                 : "the operator 'sel' has no tensor 'items'\n"
                                                   "the operator 'sel' has no tensor 'listing'\n"
                                                   "the operator 'sel' has no tensor 'd_out'\n"
@@ -321,7 +321,7 @@ TEST_F(LanguageCheck, KernelsOfGradientsLackAnOperator) {
                                                   "the operator 'sel' has no tensor 'dq_slots'\n"
                                                   "the operator 'sel' has no tensor 'dk_parts'\n"
                                                   "the operator 'sel' has no tensor 'dv_parts'\n"
-                                                  "the operator 'sel' has no number 'scale'\n");
+                                                  "no operator has a number 'scale'\n");
   }
 }
 

@@ -103,16 +103,37 @@ TEST_F(LoadedKernelTest, ANameThatNoOperatorHasIsRefused) {
                 .toString()
                 .find("param keys = view: no operator has such a tensor (hint: the tensors of operators are q, k, v, "),
             std::string::npos);
-  EXPECT_EQ(launch("param f32 window\n").toString(), "invalid argument: param window = scalar: must be i32 (hint: the "
-                                                     "kernel was made by another version of the templates)");
+  EXPECT_EQ(launch("param f32 window\n").toString(),
+            "invalid argument: param window = scalar: must be i32 (hint: nsa check says where a "
+            "template of your own breaks the rule; a stored kernel was made by another version of the templates)");
 }
 
 // A plan binds nothing to it, so the kernel would read a null pointer.
 TEST_F(LoadedKernelTest, ATensorOfAnotherOperatorIsRefused) {
-  EXPECT_EQ(
-      launch("param view o_cmp bf16 3\n").toString(),
-      "invalid argument: param o_cmp = view: the operator 'window' has no such tensor (hint: its templates declare "
-      "what it takes)");
+  EXPECT_EQ(launch("param view o_cmp bf16 3\n").toString(),
+            "invalid argument: param o_cmp = view: the operator 'window' has no such tensor (hint: the operator's "
+            "tensors are "
+            "q, k, v, out, lse, reads, sequences, k_offset, status)");
+  const auto errorOf = [&](KernelText text) {
+    Result<Manifest> manifest = Manifest::parse(manifestOf(text, {}));
+    EXPECT_TRUE(manifest) << manifest.status().toString();
+    if (text.templateName == "sequences")
+      manifest->op = "sequences"; // an internal operator
+    if (text.templateName == "nothing")
+      manifest->op = "nothing";
+    return LoadedKernel::load(*device, "", std::make_shared<const Manifest>(std::move(*manifest)), {})
+        .status()
+        .toString();
+  };
+  EXPECT_NE(errorOf({.templateName = "sequences", .params = "param view lse fp32 3\n", .grid = "1 ; 1 ; 1"})
+                .find("param lse = view: the operator 'sequences' has no such tensor (hint: the operator's tensors are "
+                      "sequences, cu_seqlens_q, cu_seqlens_k, k_offset, status, cache_seqlens, block_table)"),
+            std::string::npos);
+  EXPECT_NE(errorOf({.params = "param map m k_cmp bf16 64 1 16\n", .grid = "1 ; 1 ; 1", .target = "sm_90a"})
+                .find("param m = map: "),
+            std::string::npos);
+  EXPECT_EQ(errorOf({.templateName = "nothing", .params = "", .grid = "1 ; 1 ; 1"}),
+            "invalid argument: operator = nothing: must be an operator of this library");
 }
 
 TEST_F(LoadedKernelTest, AViewHasATypeOfTheProblemAndTheOneThatIsBound) {

@@ -111,7 +111,7 @@ std::string tunedLine(const TuneProgress &told) {
   if (record.contains("error"))
     return line + "failed: " + record["error"].get<std::string>();
   if (record.value("status", "") == "left")
-    return line + "left: the budget ended before anything was measured";
+    return line + "left: its share of the budget ended before anything was measured";
   if (!record.contains("winner"))
     return line + "made";
   const Json &winner = record["winner"];
