@@ -55,7 +55,7 @@ Status BareLaunch::prepare(const CallRules &rules, const Bindings &bindings, Lau
   Call call;
   NSA_RETURN_IF_ERROR(prepareCall(rules, bindings, call));
   const KernelCall launch = singleCall(rules.spec.op, call, {});
-  NSA_RETURN_IF_ERROR(kernel->grid(launch.grid, arguments.grid));
+  NSA_RETURN_IF_ERROR(kernel->grid(launch.sizes(), arguments.grid));
   return kernel->fillArguments(launch, nullptr, arguments.slots);
 }
 

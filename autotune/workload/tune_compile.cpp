@@ -24,7 +24,7 @@ Result<CompiledKernel> compileDefault(const CompilerLibrary &compiler, const Pro
   NSA_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, compiler.list(request));
   std::optional<CompiledKernel> made;
   const auto accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
-    NSA_RETURN_IF_ERROR(checkServes(kernel.manifest, problem, by.target));
+    NSA_RETURN_IF_ERROR(checkServes(kernel.manifest, ProblemKey::of(problem), by.target));
     made = std::move(kernel);
     return Status::ok();
   };
@@ -121,7 +121,8 @@ void Compilation::make(const Family &family) {
     return;
   const TuneJob &job = jobs[missing.front()];
   const Problem problem = Problem::make(job.kernel, job.maxima);
-  Result<CompiledKernel> kernel = compileDefault(*compiler, problem, requestOf(problem, engine, family.target));
+  Result<CompiledKernel> kernel =
+      compileDefault(*compiler, problem, requestOf(ProblemKey::of(problem), engine, family.target));
   const Status status = kernel ? store({family.target, family.device, missing}, *kernel) : kernel.status();
   const std::string error = status.isOk() ? "" : status.toString();
   for (size_t index : missing)

@@ -44,7 +44,7 @@ typedef enum nsa_compiler_stage {
 typedef struct nsa_compiler_request {
   size_t size;
   const char *target;              /* "cpu", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a" */
-  const char *op;                  /* operator name, e.g. "window" */
+  const char *op;                  /* operator name, e.g. "window"; of a program of one's own any word */
   const nsa_compiler_value *fixed; /* the problem's compiled-in values */
   size_t fixed_count;
   const char *template_name;        /* NULL or "": any template that serves the operator */
@@ -56,6 +56,11 @@ typedef struct nsa_compiler_request {
       driver_version; /* version of the CUDA driver (12040 means 12.4), 0: no driver; limits NVRTC's major version */
   nsa_compiler_stage stage;
   const char *cpu_features; /* NULL or "": the host's; else "x86-64-v3", "x86-64-v4" */
+  /* A program of one's own, which the request is for instead of the templates of an operator. */
+  const char *program_name;            /* what messages call the text */
+  const char *program_text;            /* NULL: the request is for an operator */
+  const nsa_compiler_value *libraries; /* names and texts; all other libraries are the templates' */
+  size_t library_count;
 } nsa_compiler_request;
 
 /* A file of the tile language that is to be checked. */

@@ -4,8 +4,8 @@
 #include "compiler/check/KernelNames.h"
 #include "compiler/check/ProgramCheck.h"
 #include "compiler/driver/TileFiles.h"
-#include "compiler/language/Format.h"
-#include "compiler/language/Suggestion.h"
+#include "compiler/language/syntax/Format.h"
+#include "compiler/language/syntax/Suggestion.h"
 #include "compiler/render/TileHeader.h"
 #include "runtime/base/kernel_arguments.h"
 #include "runtime/model/targets.h"
@@ -54,8 +54,8 @@ void checkWords(const SyntaxTree &kernel, Diagnostics &diagnostics) {
               .hint("the targets are gpu, " + targetNames());
 }
 
-// A grid is computed for a call, so that a name without a meaning is not met before.
-void checkGrid(const SyntaxTree &kernel, std::span<const SyntaxTree *const> files, Diagnostics &diagnostics) {
+// The sizes of a grid and of tensors are computed for a call, so that a name without a meaning is not met before.
+void checkSizes(const SyntaxTree &kernel, std::span<const SyntaxTree *const> files, Diagnostics &diagnostics) {
   std::vector<std::string_view> known;
   for (const DriverValue &value : driverValues())
     known.push_back(value.name);
@@ -80,17 +80,26 @@ void checkGrid(const SyntaxTree &kernel, std::span<const SyntaxTree *const> file
     return std::ranges::find(known, name) == known.end() && !lookupEnumerator(name, number) &&
            !(isOfOperator && findGridSize(name));
   };
-  for (const language::Item *item : kernel.items)
+  const auto check = [&](const language::Expr *size, const std::string &rule) {
+    if (const language::NameExpr *name = language::findName(size, isUnknown)) {
+      const std::string text(name->text);
+      const std::string_view nearest = language::nearestWord(name->text, known);
+      diagnostics.error(name->range, rule + " '" + text + "'")
+          .hint(nearest.empty() ? "declare it: scalar " + text + ": i32"
+                                : "did you mean '" + std::string(nearest) + "'?");
+    }
+  };
+  for (const language::Item *item : kernel.items) {
     if (const auto *grid = language::asIf<language::GridItem>(item))
       for (const language::GridItem::Dimension &dimension : grid->dimensions)
         for (const language::Binding &part : dimension.parts)
-          if (const language::NameExpr *name = language::findName(part.value, isUnknown)) {
-            const std::string text(name->text);
-            const std::string_view nearest = language::nearestWord(name->text, known);
-            diagnostics.error(name->range, "no size of the grid is called '" + text + "'")
-                .hint(nearest.empty() ? "declare it: scalar " + text + ": i32"
-                                      : "did you mean '" + std::string(nearest) + "'?");
-          }
+          check(part.value, "no size of the grid is called");
+    if (const auto *tensors = language::asIf<language::TensorItem>(item))
+      for (const language::TensorItem::Declaration &tensor : tensors->tensors)
+        for (const language::Expr *extent : tensor.extents)
+          if (extent)
+            check(extent, "no size of a tensor is called");
+  }
 }
 
 Result<std::vector<const Target *>> targetsOf(const SyntaxTree &kernel, const CheckRequest &request) {
@@ -136,7 +145,7 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
   const NameSet fixed = fixedNames(program);
   checkLaunch(*tree, diagnostics);
   checkWords(*tree, diagnostics);
-  checkGrid(*tree, program, diagnostics);
+  checkSizes(*tree, program, diagnostics);
   if (diagnostics.hasErrors())
     return failed(diagnostics);
   Result<TemplateHeader> header = readTileChoices(*tree);

@@ -1,7 +1,7 @@
 #include "compiler/check/KernelNames.h"
 
-#include "compiler/language/Lexer.h"
-#include "compiler/language/Suggestion.h"
+#include "compiler/language/syntax/Lexer.h"
+#include "compiler/language/syntax/Suggestion.h"
 #include "runtime/base/text.h"
 
 #include <algorithm>

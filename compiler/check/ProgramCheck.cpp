@@ -131,7 +131,7 @@ Status ProgramCheck::run(const Target &target, const std::vector<CheckedProblem>
 }
 
 bool ProgramCheck::check(const Target &target, int lanes, const CheckedProblem &problem, Exclusion &last) {
-  const Values known = target.values(problem.op, problem.dtype, lanes);
+  const Values known = target.values(operatorName(problem.op), problem.dtype, lanes);
   GivenValues values = problem.fixed;
   values.try_emplace("dtype", dtypeName(problem.dtype));
   for (const DriverValue &value : driverValues())

@@ -261,6 +261,7 @@ StringRef functionOf(Operation *op) {
       .Case<math::ErfOp>([](auto) { return "erff"; })
       .Case<math::FmaOp>([](auto) { return "fmaf"; })
       .Case<math::AbsFOp>([](auto) { return "fabsf"; })
+      .Case<math::RoundEvenOp>([](auto) { return "rintf"; })
       .Case<math::SqrtOp>([](auto) { return "sqrtf"; })
       .Case<math::RsqrtOp>([](auto) { return "rsqrtf"; })
       .Default([](Operation *) { return ""; });

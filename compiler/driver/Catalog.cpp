@@ -1,6 +1,7 @@
 #include "compiler/driver/Catalog.h"
 
 #include "compiler/render/TileHeader.h"
+#include "runtime/base/text.h"
 
 #include <algorithm>
 #include <tuple>
@@ -13,14 +14,17 @@ namespace {
 // kernel would be wrong.
 Status checkDeclared(const TemplateHeader &header, const CompilerRequest &request, const Values &given) {
   for (const auto &[name, text] : request.fixed) {
+    if (request.program && name == "dtype")
+      continue; // the element type of tensors, also where no expression asks for it
     const auto found = std::ranges::find(header.fixed, name, &TemplateHeader::Fixed::name);
     Result<bool> isNeeded = found == header.fixed.end() ? Result<bool>(false) : found->isNeeded(given);
     if (!isNeeded)
       return isNeeded.status();
     if (!*isNeeded)
       return Status::invalid(name, text,
-                             "template " + header.name + " does not declare this value as fixed for operator " +
-                                 std::string(operatorName(request.op)));
+                             request.program ? "program " + header.name + " does not declare this value as fixed"
+                                             : "template " + header.name +
+                                                   " does not declare this value as fixed for operator " + request.op);
   }
   return Status::ok();
 }
@@ -66,6 +70,17 @@ Result<Catalog> Catalog::read(const TemplateFiles &files) {
   return catalog;
 }
 
+Result<Catalog> Catalog::ofProgram(const TemplateFiles &files, const ProgramSource &program) {
+  Catalog catalog;
+  catalog.tiles = std::make_unique<TileFiles>(files);
+  NSA_ASSIGN_OR_RETURN(const TileFiles::Program read, catalog.tiles->readProgram(program));
+  Result<TemplateHeader> header = readTileHeader(*read.tree, TileHeaderOf::kProgram);
+  if (!header)
+    return header.status();
+  NSA_RETURN_IF_ERROR(catalog.add({read.file, std::move(*header), read.tree, read.imports}));
+  return catalog;
+}
+
 Status Catalog::add(Template entry) {
   for (const std::string &word : entry.header.targets)
     if (!Target::knowsWord(word))
@@ -78,14 +93,23 @@ Status Catalog::add(Template entry) {
 }
 
 Result<std::vector<const Template *>> Catalog::servers(const CompilerRequest &request) const {
-  std::string op(operatorName(request.op));
+  if (!request.serves) {
+    const Template &program = templates.front();
+    if (!servesTarget(program.header, *request.target))
+      return Status::error(ErrorCode::kUnsupported,
+                           "program " + program.header.name + " is not for the target " +
+                               std::string(request.target->name),
+                           "its targets are: " + joined(program.header.targets, ", "));
+    return std::vector<const Template *>{&program};
+  }
+  const std::string &op = request.op;
   std::vector<const Template *> result;
   std::string known;
   for (const Template &entry : templates) {
     known.append(known.empty() ? "" : ", ").append(entry.header.name);
     if (!request.templateName.empty() && entry.header.name != request.templateName)
       continue;
-    if (entry.header.serves(request.op) && servesTarget(entry.header, *request.target))
+    if (entry.header.serves(*request.serves) && servesTarget(entry.header, *request.target))
       result.push_back(&entry);
     else if (!request.templateName.empty())
       return Status::invalid("template", request.templateName,

@@ -34,6 +34,9 @@ public:
   // result is an error, even if the other templates would suffice: otherwise a kernel variant could disappear
   // unnoticed.
   static Result<Catalog> read(const TemplateFiles &files);
+  // The catalog that has one program alone. `files` has the libraries that the program does not bring along, and must
+  // outlive the catalog.
+  static Result<Catalog> ofProgram(const TemplateFiles &files, const ProgramSource &program);
 
   // Returns the candidates of a request, sorted by predicted time with the fastest first; candidates with equal times
   // are sorted by template name, then by config text. If no template offers a candidate, candidates() returns an error

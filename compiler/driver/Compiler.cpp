@@ -23,6 +23,16 @@ struct Sources {
   const Catalog *catalog = nullptr;
 
   Status open(const CompilerRequest &request) {
+    if (request.program) {
+      files = &TemplateFiles::embedded();
+      if (!request.templateFolder.empty()) {
+        NSA_ASSIGN_OR_RETURN(TemplateFiles read, TemplateFiles::read(request.templateFolder));
+        files = &folder.emplace(std::move(read));
+      }
+      NSA_ASSIGN_OR_RETURN(Catalog parsed, Catalog::ofProgram(*files, *request.program));
+      catalog = &ofFolder.emplace(std::move(parsed));
+      return Status::ok();
+    }
     if (request.templateFolder.empty()) {
       files = &TemplateFiles::embedded();
       if (!Catalog::embedded())
@@ -86,7 +96,7 @@ private:
 
   Status beginManifest() {
     manifest.templateName = source.header.name;
-    manifest.op = std::string(operatorName(request.op));
+    manifest.op = request.op;
     manifest.target = std::string(request.target->name);
     manifest.fixed = request.fixed;
     manifest.config = candidate.config;

@@ -56,18 +56,26 @@ Result<CompilerRequest> CompilerRequest::parse(const nsa_compiler_request *reque
   if (!target)
     return target.status();
   result.target = *target;
-  Result<Operator> op = parseOperator(textOf(request->op));
-  if (!op)
-    return op.status();
-  result.op = *op;
+  result.op = textOf(request->op);
+  if (request->program_text) {
+    ProgramSource &program = result.program.emplace();
+    program.name = textOf(request->program_name);
+    program.text = request->program_text;
+    NSA_RETURN_IF_ERROR(readPairs("libraries", request->libraries, request->library_count, program.libraries));
+  } else {
+    NSA_ASSIGN_OR_RETURN(result.serves, parseOperator(result.op));
+  }
 
   NSA_RETURN_IF_ERROR(readPairs("fixed", request->fixed, request->fixed_count, result.fixed));
   NSA_RETURN_IF_ERROR(readPairs("config", request->config, request->config_count, result.config));
-  for (const auto &[name, text] : result.fixed)
-    if (name != "dtype")
-      NSA_RETURN_IF_ERROR(checkProblemValue(name, text));
-  const auto dtype = result.fixed.find("dtype");
-  NSA_ASSIGN_OR_RETURN(result.dtype, parseIoDType(dtype == result.fixed.end() ? "" : dtype->second));
+  if (result.serves)
+    for (const auto &[name, text] : result.fixed)
+      if (name != "dtype")
+        NSA_RETURN_IF_ERROR(checkProblemValue(name, text));
+  // A program without tensors of the call's element type has no dtype.
+  if (const auto dtype = result.fixed.find("dtype"); dtype != result.fixed.end() || result.serves) {
+    NSA_ASSIGN_OR_RETURN(result.dtype, parseIoDType(dtype == result.fixed.end() ? "" : dtype->second));
+  }
 
   result.templateName = textOf(request->template_name);
   result.templateFolder = textOf(request->template_dir);

@@ -9,14 +9,24 @@
 #include "runtime/base/status.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace nsa {
 
+// A program of one's own: its text, and the texts of its own libraries by their names.
+struct ProgramSource {
+  std::string name; // what messages call the text
+  std::string text;
+  std::map<std::string, std::string> libraries;
+};
+
 struct CompilerRequest {
   const Target *target = nullptr;
-  Operator op{};
+  std::string op;                 // the word that the manifest has
+  std::optional<Operator> serves; // the operator; nullopt: `program` is asked for
+  std::optional<ProgramSource> program;
   DType dtype = DType::kBf16; // fixed["dtype"]
   std::map<std::string, std::string> fixed;
   std::string templateName; // "": any template that serves the operator

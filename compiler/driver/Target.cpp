@@ -59,13 +59,13 @@ ResourceLimits Target::limits() const {
   return isGpu ? ResourceLimits{threadsPerBlock, sharedBytesPerBlock} : ResourceLimits{};
 }
 
-Values Target::values(Operator op, DType dtype, int lanes) const {
+Values Target::values(std::string_view op, DType dtype, int lanes) const {
   // mma.sync takes 16-bit operands in steps of 16 along the inner dimension. fp32 is not rounded to TF32
   // (docs/specification.md, section 2), so it runs as multiply-adds in steps of 8. The dot products of the CPU take any
   // size and read fp32.
   int64_t dotStep = !isGpu ? 1 : dtype == DType::kF32 ? 8 : 16;
   Values values;
-  values.set("op", std::string(operatorName(op)));
+  values.set("op", std::string(op));
   values.set("cpu", isGpu ? 0 : 1);
   values.set("gpu", isGpu ? 1 : 0);
   values.set("element", std::string(elementType(dtype)));

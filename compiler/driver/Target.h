@@ -30,9 +30,9 @@ struct Target {
 
   // Returns the hardware limits for one thread block. For a CPU, the limits are INT64_MAX.
   ResourceLimits limits() const;
-  // Returns the values that driverValues() (TemplateHeader.h) names, for one operator and dtype. `lanes` is the number
-  // of f32 lanes in a vector of the CPU.
-  Values values(Operator op, DType dtype, int lanes) const;
+  // Returns the values that driverValues() (TemplateHeader.h) names, for one operator (or program) and dtype. `lanes`
+  // is the number of f32 lanes in a vector of the CPU.
+  Values values(std::string_view op, DType dtype, int lanes) const;
 };
 
 } // namespace nsa

@@ -1,6 +1,6 @@
 #include "compiler/driver/TileFiles.h"
 
-#include "compiler/language/Parser.h"
+#include "compiler/language/syntax/Parser.h"
 #include "compiler/render/TileHeader.h"
 
 #include <algorithm>
@@ -111,6 +111,32 @@ Result<std::vector<TileFiles::Program>> TileFiles::readTemplates() {
     std::ranges::sort(program.imports, {}, &TemplateFile::path);
   }
   return programs;
+}
+
+Result<TileFiles::Program> TileFiles::readProgram(const ProgramSource &source) {
+  const TemplateFile &file = ownFiles.emplace_back(source.name, source.text);
+  Program program{&file, parse(file.path, file.text), {}};
+  if (!messages.hasErrors() && !program.tree->kernel)
+    return templateError({file.path, 1}, "a program is a kernel, and this file is a library");
+  const language::LibraryResolver resolve = [&](std::string_view name) -> const language::SyntaxTree * {
+    const auto [place, isNew] = known.try_emplace(std::string(name), nullptr);
+    if (!isNew)
+      return place->second;
+    const auto own = source.libraries.find(place->first);
+    const TemplateFile *text = own != source.libraries.end() ? &ownFiles.emplace_back(fileOf(name), own->second)
+                                                             : templates.find(templateOf(name));
+    if (text) {
+      place->second = parse(text->path, text->text);
+      program.imports.push_back(text);
+    }
+    return place->second;
+  };
+  if (program.tree)
+    (void)language::filesOf(*program.tree, resolve, messages);
+  if (messages.hasErrors())
+    return programError(messages, file.path);
+  std::ranges::sort(program.imports, {}, &TemplateFile::path);
+  return program;
 }
 
 const language::SyntaxTree *TileFiles::library(std::string_view name) const {

@@ -5,8 +5,9 @@
 // outlive it. Thread-safety: none, but for library().
 #pragma once
 
+#include "compiler/driver/Request.h"
 #include "compiler/driver/TemplateFiles.h"
-#include "compiler/language/Imports.h"
+#include "compiler/language/syntax/Imports.h"
 
 #include <deque>
 #include <map>
@@ -44,6 +45,9 @@ public:
   // Parses all templates, and follows all imports. Returns the kernels, ascending by path. An error names the file, the
   // line and the rule.
   Result<std::vector<Program>> readTemplates();
+  // Parses a program of one's own and all that it imports: first from the program's own libraries, then from the
+  // templates. An error names the text, the line and the rule.
+  Result<Program> readProgram(const ProgramSource &source);
   // A library that was read; nullptr: there is none of this name.
   const language::SyntaxTree *library(std::string_view name) const;
 
@@ -51,6 +55,7 @@ private:
   const language::SyntaxTree *findLibrary(const std::string &path, std::string_view name);
 
   const TemplateFiles &templates;
+  std::deque<TemplateFile> ownFiles; // of readProgram
   language::Diagnostics messages;
   std::deque<language::SourceFile> files;
   std::deque<std::unique_ptr<language::SyntaxTree>> trees;

@@ -106,7 +106,8 @@ public:
     OwningOpRef<ModuleOp> module =
         language::lowerTileProgram(compile.kernel, compile.libraries, compile.values, context, diagnostics);
     if (!module)
-      return templateError(diagnostics);
+      return compile.kernel.kernel->operators.empty() ? programError(diagnostics, compile.kernel.source->name())
+                                                      : templateError(diagnostics);
     timings.lap("render");
     NSA_RETURN_IF_ERROR(verified(*module));
     result.params = paramsOf(cast<func::FuncOp>(module->getBody()->front()));

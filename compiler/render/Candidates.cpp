@@ -160,9 +160,13 @@ private:
     info.code = ErrorCode::kUnsupported;
     info.field = "config";
     info.value = removedValues;
-    info.rule = "no config of template " + header.name + " is admissible; the last fell to " + removedPlace.file + ":" +
-                std::to_string(removedPlace.line) + ": " + removedRule;
-    info.hint = wasPinned ? "give fewer config values" : "another template has to serve this problem";
+    const bool isOwn = header.operators.empty(); // a program of one's own
+    info.rule = std::string("no config of ") + (isOwn ? "program " : "template ") + header.name +
+                " is admissible; the last fell to " + removedPlace.file + ":" + std::to_string(removedPlace.line) +
+                ": " + removedRule;
+    info.hint = wasPinned ? "give fewer config values"
+                : isOwn   ? "give the program other values, or a choice that this line admits"
+                          : "another template has to serve this problem";
     return Status(std::move(info));
   }
 

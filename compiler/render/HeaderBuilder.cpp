@@ -54,7 +54,7 @@ Status HeaderBuilder::checkName(const std::string &name, bool atLaunch) const {
   for (const DriverValue &value : driverValues())
     if (value.name == name)
       return value.isNumber ? Status::ok() : fail(quoted(name) + " is text and cannot stand in an expression");
-  if (findGridSize(name))
+  if (scalars ? scalars->contains(name) : findGridSize(name) != nullptr)
     return atLaunch ? Status::ok() : fail(quoted(name) + " is known at launch only and may stand in 'grid' only");
   return fail("unknown name " + quoted(name), "declare it with fixed, const or choice on an earlier line");
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/render/TemplateHeader.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -36,6 +37,8 @@ protected:
 
   TemplateHeader header;
   TemplatePlace place; // what is read
+  // The scalars of a program of one's own, which its grid is made of; nullopt: the grid is of an operator's call.
+  std::optional<std::set<std::string, std::less<>>> scalars;
 
 private:
   Status checkName(const std::string &name, bool atLaunch) const;

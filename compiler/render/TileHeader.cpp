@@ -11,28 +11,21 @@ namespace {
 
 using namespace language;
 
-// An expression in one line. A line end is a blank; the comments that may follow it are none of the expression's.
-std::string textOf(const Expr &expr) {
-  std::string text;
-  std::string_view rest = expr.range.text();
-  while (!rest.empty()) {
-    if (rest.starts_with("//")) {
-      rest.remove_prefix(std::min(rest.find('\n'), rest.size()));
-      continue;
-    }
-    if (std::string_view(" \t\r\n").find(rest.front()) == std::string_view::npos)
-      text += rest.front();
-    else if (!text.ends_with(' '))
-      text += ' ';
-    rest.remove_prefix(1);
-  }
-  return text;
-}
+std::string textOf(const Expr &expr) { return inOneLine(expr.range); }
 
 class TileHeaderReader : HeaderBuilder {
 public:
-  TileHeaderReader(const SyntaxTree &tree, bool isLaunched)
-      : HeaderBuilder(tree.source->name(), TemplateKind::kTile), tree(tree), isLaunched(isLaunched) {}
+  TileHeaderReader(const SyntaxTree &tree, bool isLaunched, bool isProgram = false)
+      : HeaderBuilder(tree.source->name(), TemplateKind::kTile), tree(tree), isLaunched(isLaunched),
+        isProgram(isProgram) {
+    if (!isProgram)
+      return;
+    scalars.emplace();
+    for (const Item *item : tree.items)
+      if (const auto *declared = asIf<ScalarItem>(item))
+        for (const Field &scalar : declared->scalars)
+          scalars->emplace(scalar.name.text);
+  }
 
   Result<TemplateHeader> run() {
     for (const Item *item : tree.items) {
@@ -58,7 +51,7 @@ private:
         header.targets.emplace_back(name.text);
       return Status::ok();
     case ItemKind::kReference:
-      if (!isLaunched)
+      if (!isLaunched || isProgram)
         return Status::ok();
       return fail("'reference' stands in a kernel that serves an operator",
                   "the tuner compares the kernels of an operator with each other");
@@ -98,7 +91,10 @@ private:
     header.name = std::string(item.name.text);
     if (!isLaunched)
       return Status::ok();
-    if (item.operators.empty())
+    if (isProgram && !item.operators.empty())
+      return fail("kernel " + quoted(header.name) + " serves an operator, and a program of one's own serves none",
+                  "run it as a template of the operator, or leave out 'serves'");
+    if (!isProgram && item.operators.empty())
       return fail("kernel " + quoted(header.name) + " serves no operator", "write kernel NAME serves OPERATOR");
     for (const Name &name : item.operators)
       NSA_RETURN_IF_ERROR(addOperator(name.text));
@@ -134,6 +130,7 @@ private:
 
   const SyntaxTree &tree;
   bool isLaunched; // its operators and its grid are read, too
+  bool isProgram;
   bool hasGrid = false;
 };
 
@@ -146,7 +143,9 @@ std::string placeOf(const SourceRange &range) {
 
 } // namespace
 
-Result<TemplateHeader> readTileHeader(const SyntaxTree &kernel) { return TileHeaderReader(kernel, true).run(); }
+Result<TemplateHeader> readTileHeader(const SyntaxTree &kernel, TileHeaderOf what) {
+  return TileHeaderReader(kernel, true, what == TileHeaderOf::kProgram).run();
+}
 
 Result<TemplateHeader> readTileChoices(const SyntaxTree &kernel) { return TileHeaderReader(kernel, false).run(); }
 
@@ -166,6 +165,15 @@ Status templateError(const Diagnostics &diagnostics) {
       info.rule += "; " + placeOf(note.range) + (note.range.file ? ": note: " : "note: ") + note.text;
   }
   return Status(std::move(info));
+}
+
+Status programError(const Diagnostics &diagnostics, const std::string &file) {
+  return Status(ErrorInfo{.code = ErrorCode::kCompileFailed,
+                          .field = "program",
+                          .value = file,
+                          .rule = "has errors",
+                          .message = diagnostics.toString(),
+                          .hint = "nsa check " + file + " shows what is wrong"});
 }
 
 } // namespace nsa

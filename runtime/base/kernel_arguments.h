@@ -79,10 +79,20 @@ struct GridSizeRule {
 // Returns the rule of a name, or nullptr when no grid size has the name.
 const GridSizeRule *findGridSize(std::string_view name);
 
+// The sizes of one launch, from which the formula of a grid is computed.
+struct LaunchSizes {
+  const GridSizes &grid;
+  const ScalarSlots *scalars = nullptr; // null: only the grids of operators' kernels, which have no scalars
+
+  int64_t scalar(int index) const { return scalars ? static_cast<int32_t>((*scalars)[static_cast<size_t>(index)]) : 0; }
+};
+
 struct KernelCall {
   SparseViews<kViews> views;
   ScalarSlots scalars = {};
   GridSizes grid;
+
+  LaunchSizes sizes() const { return {grid, &scalars}; }
 
   ViewSlots &operator[](View view) { return views[static_cast<size_t>(view)]; }
   const ViewSlots &operator[](View view) const { return views[static_cast<size_t>(view)]; }

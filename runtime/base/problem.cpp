@@ -97,36 +97,6 @@ std::string Problem::kernelText() const { return opName() + texts(Use::kCompiled
 
 std::string Problem::key() const { return kernelText() + " |" + texts(Use::kBucket); }
 
-std::optional<Problem> Problem::parse(std::string_view key) {
-  const OperatorDef *def = findOperator(takeWord(key));
-  if (!def)
-    return std::nullopt;
-  Problem problem(def->op);
-  for (Use use = Use::kCompiledIn; !key.empty();) {
-    const std::string_view word = takeWord(key);
-    if (word == "|" && use == Use::kCompiledIn) {
-      use = Use::kBucket;
-      continue;
-    }
-    const size_t equals = std::min(word.find('='), word.size());
-    const ProblemFieldRule *rule = findRule(word.substr(0, equals));
-    if (!rule || rule->use != use || equals == word.size())
-      return std::nullopt;
-    const std::string_view text = word.substr(equals + 1);
-    int64_t value = std::ranges::find(rule->values, text) - rule->values.begin();
-    if (rule->values.empty() ? !parseInteger(text, value) : value == std::ssize(rule->values))
-      return std::nullopt;
-    if (use == Use::kBucket && value > 0)
-      value = bucketBits(value);
-    const auto field = static_cast<ProblemField>(rule - kProblemFieldRules);
-    problem.set(field, value);
-    const bool isUnnamed = value == 0 && rule->presence == Presence::kOnlyWhereSet;
-    if (value < 0 || isUnnamed || problem.text(static_cast<size_t>(field)) != text)
-      return std::nullopt;
-  }
-  return problem;
-}
-
 std::map<std::string, std::string> Problem::fixed() const {
   std::map<std::string, std::string> result;
   for (size_t i = 0; i < kProblemFields; ++i)
@@ -135,36 +105,11 @@ std::map<std::string, std::string> Problem::fixed() const {
   return result;
 }
 
-size_t Problem::fixedDifferences(const Problem &other) const {
-  size_t differences = number != other.number;
+std::map<std::string, int64_t> Problem::buckets() const {
+  std::map<std::string, int64_t> result;
   for (size_t i = 0; i < kProblemFields; ++i)
-    if (has(i) && kProblemFieldRules[i].use == Use::kCompiledIn)
-      differences += !other.has(i) || other.values[i] != values[i];
-  return differences;
-}
-
-std::optional<Problem::Distance> Problem::distanceTo(const Problem &other) const {
-  Distance distance;
-  for (size_t i = 0; i < kProblemFields; ++i) {
-    if (kProblemFieldRules[i].use != Use::kBucket)
-      continue;
-    if (has(i) != other.has(i))
-      return std::nullopt;
-    distance.powers += std::abs(other.values[i] - values[i]);
-    if (kProblemFieldRules[i].name.starts_with("seqlen"))
-      distance.length += other.values[i];
-  }
-  return distance;
-}
-
-std::string Problem::differenceText(const Problem &other) const {
-  std::string result;
-  for (const Use use : {Use::kCompiledIn, Use::kBucket})
-    for (size_t i = 0; i < kProblemFields; ++i)
-      if (has(i) && kProblemFieldRules[i].use == use && !(other.has(i) && other.values[i] == values[i]))
-        result.append(result.empty() ? "" : ", ")
-            .append(kProblemFieldRules[i].name)
-            .append("=" + (other.has(i) ? other.text(i) : "none") + " instead of " + text(i));
+    if (has(i) && kProblemFieldRules[i].use == Use::kBucket)
+      result.emplace(kProblemFieldRules[i].name, int64_t{1} << values[i]);
   return result;
 }
 

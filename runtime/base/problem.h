@@ -181,25 +181,12 @@ public:
   // Returns the problem's key in the database: "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=64 v_dim=64 |
   // batch=1 kv_heads=1 ...".
   std::string key() const;
-  // Returns the problem of a key, or nullopt for a text that is no key of this library.
-  static std::optional<Problem> parse(std::string_view key);
   // Returns the part of the key before the buckets, which is the same for all problems that a kernel can serve.
   std::string kernelText() const;
   // Returns the values that are constants in the code of the kernel: dtype, qk_dim, ...
   std::map<std::string, std::string> fixed() const;
-
-  // Returns how many of the values in the code of this problem's kernel another problem lacks or has otherwise.
-  size_t fixedDifferences(const Problem &other) const;
-  // The distance of another problem's buckets.
-  struct Distance {
-    int powers = 0; // of two, added up over the buckets
-    int length = 0; // the logarithms of the other's lengths, added up: of two equally near ones the longer is taken
-  };
-  // Returns nullopt if the problems have not the same buckets.
-  std::optional<Distance> distanceTo(const Problem &other) const;
-  // Returns the values that another problem has otherwise: "dtype=fp32 instead of bf16, seqlen_k=65536 instead of
-  // 1024".
-  std::string differenceText(const Problem &other) const;
+  // Returns the sizes of the buckets.
+  std::map<std::string, int64_t> buckets() const;
 
   bool operator==(const Problem &) const = default;
   size_t hash() const;

@@ -63,27 +63,6 @@ Status convertSwitch(const char *name, int32_t value, Switch &result) {
   return Status::invalid(name, std::to_string(value), "must be 1 (on), 0 (unset) or -1 (off)");
 }
 
-Status convertTensor(TensorName name, const nsa_tensor *given, Tensor &result) {
-  // Text is composed on an error only: this is the launch path.
-  auto broken = [&](const char *aspect, std::string value, std::string rule) {
-    return Status::invalid(std::string(tensorName(name)) + aspect, std::move(value), std::move(rule));
-  };
-  nsa_tensor storage;
-  NSA_RETURN_IF_ERROR(readStruct(given, storage, tensorName(name)));
-  const nsa_tensor &tensor = *given;
-  int dtype = numberOf(tensor.dtype);
-  if (dtype < NSA_BF16 || dtype > NSA_INT32)
-    return broken(".dtype", std::to_string(dtype), "must be a value of nsa_dtype");
-  if (tensor.rank < 1 || tensor.rank > kMaxTensorRank)
-    return broken(".rank", std::to_string(tensor.rank), "must be from 1 to 5");
-  result.data = tensor.data;
-  result.dtype = static_cast<DType>(dtype);
-  result.rank = tensor.rank;
-  std::copy_n(tensor.shape, tensor.rank, result.shape.begin());
-  std::copy_n(tensor.strides, tensor.rank, result.strides.begin());
-  return Status::ok();
-}
-
 } // namespace
 
 Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> self, EngineOptions &result) {
@@ -166,6 +145,27 @@ Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result) {
   return Status::ok();
 }
 
+Status convert(std::string_view name, const nsa_tensor *given, Tensor &result) {
+  // Text is composed on an error only: this is the launch path.
+  auto broken = [&](const char *aspect, std::string value, std::string rule) {
+    return Status::invalid(std::string(name) + aspect, std::move(value), std::move(rule));
+  };
+  nsa_tensor storage;
+  NSA_RETURN_IF_ERROR(readStruct(given, storage, name));
+  const nsa_tensor &tensor = *given;
+  int dtype = numberOf(tensor.dtype);
+  if (dtype < NSA_BF16 || dtype > NSA_INT32)
+    return broken(".dtype", std::to_string(dtype), "must be a value of nsa_dtype");
+  if (tensor.rank < 1 || tensor.rank > kMaxTensorRank)
+    return broken(".rank", std::to_string(tensor.rank), "must be from 1 to 5");
+  result.data = tensor.data;
+  result.dtype = static_cast<DType>(dtype);
+  result.rank = tensor.rank;
+  std::copy_n(tensor.shape, tensor.rank, result.shape.begin());
+  std::copy_n(tensor.strides, tensor.rank, result.strides.begin());
+  return Status::ok();
+}
+
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result) {
   if (count != 0)
     NSA_RETURN_IF_ERROR(requirePointer(bindings, "bindings"));
@@ -179,7 +179,7 @@ Status convert(const nsa_binding *bindings, size_t count, Bindings &result) {
                              "leave out what is absent");
     if (result.find(name))
       return Status::invalid(std::string(tensorName(name)), "bound twice", "each name may be bound once");
-    NSA_RETURN_IF_ERROR(convertTensor(name, bindings[i].tensor, result[name]));
+    NSA_RETURN_IF_ERROR(convert(tensorName(name), bindings[i].tensor, result[name]));
   }
   return Status::ok();
 }

@@ -22,6 +22,8 @@ Status convert(const nsa_spec *spec, Spec &result);
 // calls of the plan have the packed layout.
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
+// `name` is what an error calls the tensor.
+Status convert(std::string_view name, const nsa_tensor *given, Tensor &result);
 
 // Make the structs of the C ABI of a spec and of maxima.
 inline nsa_spec convert(const Spec &spec) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/base/kernel_arguments.h"
+#include "runtime/device/argument_names.h"
 #include "runtime/device/device.h"
 
 #include <array>
@@ -18,13 +19,15 @@ inline constexpr size_t kMaxSlots = 128; // slots of one kernel; attention with 
 
 class LoadedKernel {
 public:
-  // Loads the code, and resolves the names of all arguments and grid sizes in the manifest. `load` fails if this
-  // runtime does not know the name of an argument or of a grid size, so that a launch cannot fail for this reason.
+  // Loads the code, and resolves the names of all arguments and grid sizes in the manifest. `load` fails if `names`
+  // lacks the name of an argument or of a grid size, so that a launch cannot fail for this reason.
   static Result<std::shared_ptr<const LoadedKernel>> load(Device &device, std::string content, SharedManifest manifest,
-                                                          std::span<const std::byte> binary);
+                                                          std::span<const std::byte> binary,
+                                                          const ArgumentNames &names = operatorArguments());
 
   // Returns the error of `load`, or of `grid` for these sizes, that the manifest alone tells. `check` loads no code.
-  static Status check(const Device &device, SharedManifest manifest, const GridSizes &sizes);
+  static Status check(const Device &device, SharedManifest manifest, const LaunchSizes &sizes,
+                      const ArgumentNames &names);
 
   // Evaluates the grid, fills the arguments on the stack and launches the kernel. Allocates nothing.
   Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
@@ -35,7 +38,7 @@ public:
   Status fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
   // Computes the grid. If the device cannot launch a grid of this size, `grid` returns the error kUnsupported, whose
   // message names the axis and the formula.
-  Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;
+  Status grid(const LaunchSizes &sizes, int32_t (&result)[3]) const;
 
   size_t workspaceBytes() const { return kernel->workspaceBytes(); }
   const Manifest &manifest() const { return *parsed; }
@@ -49,26 +52,27 @@ public:
 private:
   struct Argument {
     ManifestParam::Kind kind = ManifestParam::Kind::kI32;
-    int index = 0; // the number of the View (also a map's) or of the Scalar
+    int index = 0; // the place of the view (also a map's) or of the number in a KernelCall
     int rank = 0;
     bool isPaged = false;
     DType dtype = DType::kI32;          // of a view or a map
     const ManifestParam *map = nullptr; // points into `parsed`
   };
-  // What a name in the formula of a grid stands for: a compiled-in constant, or a member of GridSizes.
+  // What a name in the formula of a grid stands for: a size of a launch, or a constant.
   struct GridName {
-    int64_t GridSizes::*size = nullptr;
+    GridSource source{};
     int64_t constant = 0;
+
+    int64_t value(const LaunchSizes &sizes) const {
+      return source.size ? sizes.grid.*source.size : source.scalar >= 0 ? sizes.scalar(source.scalar) : constant;
+    }
   };
 
   LoadedKernel() = default;
-  Status bind(const Device &device, SharedManifest manifest);
-  Status bindArguments();
-  Result<Argument> bindView(const ManifestParam &param) const;
-  Result<Argument> bindMap(const ManifestParam &param) const;
-  Status checkOperand(const ManifestParam &param, View view) const;
-  Result<DType> bindType(const ManifestParam &param, ViewElements elements) const;
-  Status bindGrid(int64_t multiprocessors);
+  Status bind(const Device &device, SharedManifest manifest, const ArgumentNames &names);
+  Status bindArguments(const ArgumentNames &names);
+  Result<Argument> bindArgument(const ManifestParam &param, const ArgumentNames &names) const;
+  Status bindGrid(int64_t multiprocessors, const ArgumentNames &names);
   Status fillMap(const KernelCall &call, const Argument &argument, uint64_t *slots) const;
 
   std::string contentId;
@@ -77,6 +81,7 @@ private:
   std::vector<Argument> arguments;
   std::vector<GridName> gridNames[3];
   int64_t gridLimits[3] = {};
+  int statusView = -1;
 };
 
 } // namespace nsa

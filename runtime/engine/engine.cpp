@@ -5,6 +5,7 @@
 #include "runtime/engine/report/describe.h"
 #include "runtime/engine/report/miss_report.h"
 #include "runtime/engine/report/profiler_range.h"
+#include "runtime/engine/tune/operator_trial.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -267,7 +268,8 @@ Result<std::vector<ExplainDescription>> Engine::choices(const Spec &asked, const
   const Routing routing = planner->route(spec, maxima);
   std::vector<ExplainDescription> choices;
   for (const Step &step : routing.steps()) {
-    ExplainDescription found = planner->explain(step, describeRoute(routing, step), inMemory);
+    ExplainDescription found =
+        planner->explain(tunableTask(step.spec, step.maxima), describeRoute(routing, step), inMemory);
     // A kernel that is never tuned has nothing to choose, so only its absence is told.
     if (isTuned(step.spec.op) || found.fails())
       choices.push_back(std::move(found));
@@ -290,7 +292,7 @@ Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima, double 
   for (const Step &step : planner->route(spec, maxima).steps()) {
     std::string report;
     NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> kernel,
-                         planner->tune(step.spec, step.maxima, report, budgetSeconds));
+                         planner->tune(tunableTask(step.spec, step.maxima), report, budgetSeconds));
     if (!report.empty())
       reports.push_back(std::move(report));
     parts.push_back({step, std::move(kernel)});
@@ -315,7 +317,7 @@ Result<std::string> Engine::tuneKernel(const Spec &spec, const Maxima &maxima, c
     if (Problem::make(step.spec, step.maxima).key() != problem)
       continue;
     std::string report;
-    NSA_RETURN_IF_ERROR(planner->tune(step.spec, step.maxima, report, budgetSeconds).status());
+    NSA_RETURN_IF_ERROR(planner->tune(tunableTask(step.spec, step.maxima), report, budgetSeconds).status());
     return joinTexts(report.empty() ? std::vector<std::string>() : std::vector{report});
   }
   return Status::invalid("kernel", problem, "must be the key of one of the operator's kernels",

@@ -15,15 +15,18 @@
 #include "runtime/engine/plan_pool.h"
 #include "runtime/engine/tune/background_tuner.h"
 #include "runtime/process/process.h"
+#include "runtime/program/program_interface.h"
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
 namespace nsa {
 
 class Engine;
+class Program;
 
 // Releases the engine's handle. If the caller holds no plan of an engine, destroying the engine's handle destroys the
 // engine.
@@ -48,6 +51,13 @@ public:
   // Returns what would serve the kernels that have a choice, and those that would fail, in the order of the launches.
   Result<std::vector<ExplainDescription>> choices(const Spec &spec, const Maxima &maxima);
   Result<std::string> explain(const Spec &spec, const Maxima &maxima); // the same as JSON
+  // Finds or makes the kernel of a program of one's own (program.h).
+  Result<std::unique_ptr<Program>> program(const ProgramSource::Pointer &source, const ProgramValues &values,
+                                           void *stream);
+  // As `explain` and `tune`, of a program.
+  Result<std::string> explainProgram(const ProgramSource::Pointer &source, const ProgramValues &values);
+  Result<std::string> tuneProgram(const ProgramSource::Pointer &source, const ProgramValues &values,
+                                  double budgetSeconds);
   // Tunes the kernels of the spec. A `budgetSeconds` of 0 means the budget of the engine's options, for each kernel.
   Result<std::string> tune(const Spec &spec, const Maxima &maxima, double budgetSeconds = 0);
   // Tunes one kernel of the spec, named by its problem key.
@@ -71,6 +81,7 @@ public:
 
 private:
   friend class Plan;
+  friend class Program;
   friend struct EngineRelease;
   Engine() = default;
   static Result<EnginePointer> open(std::unique_ptr<Engine> engine);
@@ -115,6 +126,8 @@ private:
   std::unique_ptr<Planner> planner;   // holds kernels, so it is destroyed before the device
 
   PlanMap plans;
+  std::mutex programMutex;
+  std::map<std::string, std::shared_ptr<const KernelCore>> programKernels; // in memory, by problem key
   std::optional<PlanPool> pool;
   SharedMisses misses;
   std::optional<BackgroundTuner>

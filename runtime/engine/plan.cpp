@@ -12,6 +12,18 @@
 
 namespace nsa {
 
+Status checkWorkspace(const void *workspace, size_t bytes, size_t needed) {
+  if (bytes < needed)
+    return Status::invalid("workspace_bytes", std::to_string(bytes), "must be at least " + std::to_string(needed),
+                           "ask nsa_plan_workspace_size, or nsa_program_workspace_size for a program");
+  if (needed != 0 && !workspace)
+    return Status::invalid("workspace", "null", "must point to " + std::to_string(needed) + " bytes");
+  if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
+    return Status::invalid("workspace", addressText(workspace),
+                           "must be a multiple of " + std::to_string(kWorkspaceAlignment) + " bytes");
+  return Status::ok();
+}
+
 Plan::Plan() = default;
 Plan::~Plan() { delete description.load(); }
 
@@ -65,15 +77,7 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
   NSA_RETURN_IF_ERROR(prepareCall(rules, bindings, call));
   if (gates.data)
     call.tensors[static_cast<size_t>(TensorName::kGates)] = gates;
-  const size_t needed = layout.bytes;
-  if (workspaceBytes < needed)
-    return Status::invalid("workspace_bytes", std::to_string(workspaceBytes),
-                           "must be at least " + std::to_string(needed), "ask nsa_plan_workspace_size");
-  if (needed != 0 && !workspace)
-    return Status::invalid("workspace", "null", "must point to " + std::to_string(needed) + " bytes");
-  if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
-    return Status::invalid("workspace", addressText(workspace),
-                           "must be a multiple of " + std::to_string(kWorkspaceAlignment) + " bytes");
+  NSA_RETURN_IF_ERROR(checkWorkspace(workspace, workspaceBytes, layout.bytes));
   auto *memory = static_cast<std::byte *>(workspace);
   auto launch = [&](const void *word) -> Status {
     if (!comparison)

@@ -22,6 +22,9 @@ class Engine;
 struct ComparedPart;
 struct ComparisonState;
 
+// Checks the workspace of a run.
+Status checkWorkspace(const void *workspace, size_t bytes, size_t needed);
+
 class Plan {
 public:
   ~Plan();
@@ -57,6 +60,7 @@ public:
 private:
   friend class Engine;
   friend class PlanPool;
+  friend class Program;
   Plan();
   Status run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream, LaunchTrace *trace) const;
   Status checkNotCapturing(void *stream, const char *rule, const char *hint) const;

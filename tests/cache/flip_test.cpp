@@ -88,7 +88,7 @@ protected:
       return;
     const Result<Manifest> manifest = Manifest::parse(named->manifest);
     ASSERT_TRUE(manifest) << manifest.status().toString();
-    if (!checkServes(*manifest, problemOf(number), "sm_90a").isOk())
+    if (!checkServes(*manifest, ProblemKey::of(problemOf(number)), "sm_90a").isOk())
       return;
     ++served;
     expectRightOrNothing(named, number);

@@ -2,7 +2,7 @@
 // each fixed value and each choice has a value. Thread-safety: one thread.
 #pragma once
 
-#include "compiler/language/Parser.h"
+#include "compiler/language/syntax/Parser.h"
 #include "compiler/language/types/Declarations.h"
 
 #include <deque>

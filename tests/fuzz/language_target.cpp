@@ -3,8 +3,8 @@
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/language_program.h"
 
-#include "compiler/language/Format.h"
-#include "compiler/language/Lexer.h"
+#include "compiler/language/syntax/Format.h"
+#include "compiler/language/syntax/Lexer.h"
 #include "compiler/language/types/Explain.h"
 #include "compiler/language/types/Types.h"
 #include "tests/unit/language/syntax_text.h"

@@ -50,7 +50,7 @@ Result<CompileRequest> makeRequest(const CompileFlags &flags, const nsa::EngineO
   NSA_ASSIGN_OR_RETURN(SpecFlags::Chosen chosen, flags.spec.resolve());
   if (isWhole(chosen.spec.op))
     return severalKernels(chosen.spec, chosen.maxima);
-  CompileRequest request = requestOf(Problem::make(chosen.spec, chosen.maxima), options, flags.target);
+  CompileRequest request = requestOf(ProblemKey::of(Problem::make(chosen.spec, chosen.maxima)), options, flags.target);
   request.templateName = flags.templateName;
   NSA_ASSIGN_OR_RETURN(request.config, settingsOf(flags.settings));
   return request;

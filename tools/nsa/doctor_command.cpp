@@ -87,7 +87,7 @@ Finding checkCompiler(const nsa::EngineOptions &options, std::shared_ptr<const C
 Finding checkNvrtc(const CompilerLibrary &compiler, const nsa::EngineOptions &options, const std::string &target,
                    int driverVersion, std::string &found) {
   const OperatorInputs inputs = sampleInputs();
-  CompileRequest request = requestOf(Problem::make(inputs.spec, inputs.maxima), options, target);
+  CompileRequest request = requestOf(ProblemKey::of(Problem::make(inputs.spec, inputs.maxima)), options, target);
   request.driverVersion = driverVersion;
   Result<CompiledKernel> kernel = compiler.compile(request);
   if (!kernel)

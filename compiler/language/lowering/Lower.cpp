@@ -164,10 +164,9 @@ void Lowering::loop(const Value *value) {
   if (llvm::is_contained(initial, mlir::Value()))
     return;
   if (loop.isByChunk) {
-    // (high - 1) / step + 1, where there is anything to walk.
-    mlir::Value last = builder.createOrFold<arith::SubIOp>(loc, high, integer(1));
-    mlir::Value whole = builder.createOrFold<arith::DivSIOp>(loc, last, step);
-    high = builder.createOrFold<arith::AddIOp>(location(value->range, "chunks"), whole, integer(1));
+    // (high + step - 1) / step, which is 0 where there is nothing to walk: the quotient is rounded towards 0.
+    mlir::Value behind = builder.createOrFold<arith::AddIOp>(loc, high, integer(loop.step - 1));
+    high = builder.createOrFold<arith::DivSIOp>(location(value->range, "chunks"), behind, step);
     step = integer(1);
   }
   auto made = scf::ForOp::create(builder, loc, low, high, step, initial);

@@ -301,8 +301,11 @@ mlir::Value Lowering::element(const Value *value, ArrayRef<mlir::Value> operands
   case Op::kErf:
     return math::ErfOp::create(builder, loc, operands[0]);
   case Op::kAbs:
-    return isReal ? math::AbsFOp::create(builder, loc, operands[0]).getResult()
-                  : math::AbsIOp::create(builder, loc, operands[0]).getResult();
+    if (isReal)
+      return math::AbsFOp::create(builder, loc, operands[0]);
+    // No target has it of integers.
+    return arith::MaxSIOp::create(builder, loc, operands[0],
+                                  arith::SubIOp::create(builder, loc, number(0), operands[0]));
   case Op::kSqrt:
     return math::SqrtOp::create(builder, loc, operands[0]);
   case Op::kRoundEven:

@@ -2,7 +2,7 @@
 // Thread-safety: none.
 #pragma once
 
-#include "compiler/language/Diagnostics.h"
+#include "compiler/language/syntax/Diagnostics.h"
 #include "compiler/language/types/Shapes.h"
 
 #include "compiler/dialect/Tile.h"

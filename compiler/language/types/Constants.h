@@ -2,8 +2,8 @@
 // and the like are compared with. Thread-safety: pure functions.
 #pragma once
 
-#include "compiler/language/Diagnostics.h"
-#include "compiler/language/Expressions.h"
+#include "compiler/language/syntax/Diagnostics.h"
+#include "compiler/language/syntax/Expressions.h"
 
 #include <bit>
 #include <cstdint>

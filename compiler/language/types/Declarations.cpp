@@ -1,6 +1,6 @@
 #include "compiler/language/types/Declarations.h"
 
-#include "compiler/language/Suggestion.h"
+#include "compiler/language/syntax/Suggestion.h"
 #include "runtime/base/problem.h"
 
 #include <algorithm>

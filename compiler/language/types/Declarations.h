@@ -4,7 +4,7 @@
 // Thread-safety: none.
 #pragma once
 
-#include "compiler/language/Imports.h"
+#include "compiler/language/syntax/Imports.h"
 #include "compiler/language/types/Program.h"
 
 #include <unordered_map>

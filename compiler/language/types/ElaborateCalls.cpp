@@ -1,6 +1,6 @@
 #include "compiler/language/types/Elaborator.h"
 
-#include "compiler/language/Suggestion.h"
+#include "compiler/language/syntax/Suggestion.h"
 
 #include <algorithm>
 

@@ -184,8 +184,11 @@ Typed Elaborator::in(const InExpr &expr) {
   const Typed value = this->expr(*expr.value), low = this->expr(*expr.low), high = this->expr(*expr.high);
   if (!value || !low || !high)
     return {};
-  // From 0 on, one unsigned comparison tells both.
-  const bool fromZero = low.isNumber() && low.number.integer == 0 && low.number.kind == Constant::Kind::kInteger;
+  // From 0 to what is not negative, one unsigned comparison tells both.
+  const auto isInteger = [](const Typed &side) {
+    return side.isNumber() && side.number.kind == Constant::Kind::kInteger;
+  };
+  const bool fromZero = isInteger(low) && low.number.integer == 0 && isInteger(high) && high.number.integer >= 0;
   if (fromZero && value.kind == Typed::Kind::kValue && value.value->element == Element::kI32) {
     Value *bound = converted(high, Element::kI32, expr.high->range);
     return bound ? Typed::of(builder.elementwise(Op::kInRange, Element::kBool, {value.value, bound}, expr.range))

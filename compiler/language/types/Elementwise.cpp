@@ -101,6 +101,12 @@ Typed Elaborator::fold(Op op, std::span<const Typed> operands, const SourceRange
     const bool first = (number(0).real < number(1).real) == (op == Op::kMin);
     return Typed::of(isReal ? Constant::ofReal(number(first ? 0 : 1).real) : number(first ? 0 : 1));
   }
+  case Op::kAbs: {
+    if (isReal)
+      return Typed::of(Constant::ofReal(std::abs(number(0).real)));
+    const Typed zero = Typed::of(Constant::ofInteger(0));
+    return number(0).integer < 0 ? fold(Op::kSubtract, std::array{zero, operands[0]}, range) : operands[0];
+  }
   default:
     break;
   }

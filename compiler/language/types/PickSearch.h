@@ -2,7 +2,7 @@
 // Thread-safety: a pure function.
 #pragma once
 
-#include "compiler/language/Syntax.h"
+#include "compiler/language/syntax/Syntax.h"
 
 namespace nsa::language {
 

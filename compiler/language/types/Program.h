@@ -11,7 +11,7 @@
 // Ownership: the program owns all of it. Thread-safety: none while it is made, immutable then.
 #pragma once
 
-#include "compiler/language/Arena.h"
+#include "compiler/language/syntax/Arena.h"
 #include "compiler/language/types/Constants.h"
 
 #include <deque>

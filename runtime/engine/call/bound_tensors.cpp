@@ -1,93 +1,19 @@
 #include "runtime/engine/call/bound_tensors.h"
 
-#include "runtime/base/text.h"
-#include "runtime/engine/call/shared_elements.h"
-
-#include <algorithm>
-#include <limits>
-#include <span>
-
 namespace nsa {
-
-namespace {
-
-constexpr const char *kStridesHint = "strides are in elements, not bytes";
-
-std::string listText(const std::array<int64_t, kMaxTensorRank> &values, int count) {
-  const std::span listed(values.data(), static_cast<size_t>(count));
-  return "[" + joined(listed, ", ", [](int64_t value) { return std::to_string(value); }) + "]";
-}
-
-bool isEmpty(const Tensor &tensor) {
-  return std::find(tensor.shape.begin(), tensor.shape.begin() + tensor.rank, 0) != tensor.shape.begin() + tensor.rank;
-}
-
-} // namespace
 
 Status BoundTensors::broken(TensorName name, const char *aspect, std::string value, std::string rule,
                             std::string hint) {
-  return Status::invalid(std::string(tensorName(name)) + aspect, std::move(value), std::move(rule), std::move(hint));
-}
-
-std::string BoundTensors::shapeText(const Tensor &tensor) { return listText(tensor.shape, tensor.rank); }
-
-Status BoundTensors::check(TensorName name, DType dtype, int rank) const {
-  const Tensor &t = (*this)[name];
-  if (t.dtype != dtype)
-    return broken(name, ".dtype", std::string(dtypeName(t.dtype)), "must be " + std::string(dtypeName(dtype)));
-  if (t.rank != rank)
-    return broken(name, ".rank", std::to_string(t.rank), "must be " + std::to_string(rank));
-  int64_t end = 0; // bytes
-  for (size_t axis = 0; axis < static_cast<size_t>(rank); ++axis) {
-    int64_t extent = t.shape[axis];
-    int64_t stride = t.strides[axis];
-    // Kernels count rows in 32 bits; offsets in memory are 64 bits wide.
-    if (extent < 0 || extent > std::numeric_limits<int32_t>::max())
-      return broken(name, ".shape", shapeText(t), "each extent must be from 0 to 2^31 - 1");
-    if (extent <= 1)
-      continue; // the stride is never used
-    if (stride < 0)
-      return broken(name, ".strides", std::to_string(stride), "must not be negative");
-    // No element is wider than 4 bytes. A product, as a division for each axis is what a call would feel.
-    if (int64_t bytes; __builtin_mul_overflow(stride, extent * 4, &bytes) || __builtin_add_overflow(end, bytes, &end))
-      return broken(name, ".strides", std::to_string(stride), "the last element's byte offset must fit 63 bits",
-                    kStridesHint);
-  }
-  if (!t.data && !isEmpty(t))
-    return broken(name, ".data", "null", "must point to " + shapeText(t) + " elements");
-  auto address = reinterpret_cast<uintptr_t>(t.data);
-  if (address % static_cast<uintptr_t>(dtypeBytes(dtype)) != 0)
-    return broken(name, ".data", addressText(t.data),
-                  "must be a multiple of the element's " + std::to_string(dtypeBytes(dtype)) + " bytes");
-  return Status::ok();
+  return brokenTensor(tensorName(name), aspect, std::move(value), std::move(rule), std::move(hint));
 }
 
 Status BoundTensors::checkExtent(TensorName name, int axis, int64_t expected, std::string_view source,
                                  std::string_view sourceName) const {
-  const Tensor &t = (*this)[name];
-  if (t.shape[static_cast<size_t>(axis)] == expected)
-    return Status::ok();
-  return broken(name, ".shape", shapeText(t),
-                "dimension " + std::to_string(axis) + " must be " + std::to_string(expected) + " (" +
-                    std::string(source) + std::string(sourceName) + ")");
-}
-
-Status BoundTensors::checkDisjoint(TensorName name) const {
-  const Tensor &t = (*this)[name];
-  if (isEmpty(t) || !sharesElements(t))
-    return Status::ok();
-  return broken(name, ".strides", listText(t.strides, t.rank),
-                "elements of an output must not share memory, and with the shape " + shapeText(t) + " some do",
-                kStridesHint);
-}
-
-Status BoundTensors::checkContiguous(TensorName name, int lastAxis) const {
-  const Tensor &t = (*this)[name];
-  const auto axis = static_cast<size_t>(lastAxis);
-  if (t.shape[axis] <= 1 || t.strides[axis] == 1)
-    return Status::ok();
-  return broken(name, ".strides", std::to_string(t.strides[axis]), "the last dimension must be contiguous (stride 1)",
-                kStridesHint);
+  const Tensor &tensor = (*this)[name];
+  // The two names are put together for an error alone.
+  return tensor.shape[static_cast<size_t>(axis)] == expected
+             ? Status::ok()
+             : nsa::checkExtent(tensorName(name), tensor, axis, expected, std::string(source).append(sourceName));
 }
 
 } // namespace nsa

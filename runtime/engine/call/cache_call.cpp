@@ -67,7 +67,7 @@ Status CacheChecker::checkLead(const TensorName &name, Lead lead) {
     const int64_t least = spec.compressedBlocks(room);
     if (tensor.shape[1] >= least)
       return Status::ok();
-    return BoundTensors::broken(name, ".shape", BoundTensors::shapeText(tensor),
+    return BoundTensors::broken(name, ".shape", shapeText(tensor),
                                 "dimension 1 must be at least " + std::to_string(least) +
                                     ", the compressed blocks of " + std::to_string(room) + " tokens");
   }

@@ -123,8 +123,7 @@ private:
       NSA_RETURN_IF_ERROR(tensors.check(name, DType::kI32, 1));
       const Tensor &t = tensors[name];
       if (t.shape[0] < 1)
-        return BoundTensors::broken(name, ".shape", BoundTensors::shapeText(t),
-                                    "must have batch + 1 elements, so at least 1");
+        return BoundTensors::broken(name, ".shape", shapeText(t), "must have batch + 1 elements, so at least 1");
       if (i == 0)
         call.sizes.batch = t.shape[0] - 1;
       else
@@ -191,7 +190,7 @@ private:
   Status checkPositions(TensorName name) const {
     if (tensors[name].shape[0] >= maxima.seqlenK)
       return Status::ok();
-    return BoundTensors::broken(name, ".shape", BoundTensors::shapeText(tensors[name]),
+    return BoundTensors::broken(name, ".shape", shapeText(tensors[name]),
                                 "dimension 0 must be at least the plan's max_seqlen_k = " +
                                     std::to_string(maxima.seqlenK));
   }

@@ -51,13 +51,13 @@ private:
   void choose() {
     if (takesOwn())
       return;
-    const Operator op = request.spec.op;
+    const KernelTask &task = request.task;
     const bool isTuning = policy.miss == MissPolicy::kTune;
-    const bool tunes = isTuning && isTuned(op), compiles = policy.mayCompile(op);
+    const bool tunes = isTuning && task.isTuned, compiles = policy.mayCompile(task);
     const bool compileFailed = !request.compiling.isOk(), tuneFailed = !request.tuning.isOk();
     if (tunes && tuneFailed) {
       // The host may have taken nearly all memory: no room for a tuner's tensors, but enough to run.
-      if (request.tuning.code() != ErrorCode::kOutOfMemory || !policy.allows(op, FallbackStep::kCompiled))
+      if (request.tuning.code() != ErrorCode::kOutOfMemory || !policy.allows(task, FallbackStep::kCompiled))
         return fails(request.tuning);
       result.reasons.push_back("not tuned: " + request.tuning.toString());
     }
@@ -77,13 +77,15 @@ private:
     result.action = Decision::Action::kCompile;
     if (result.threshold)
       result.simple = wantsSimple(request, *result.threshold);
-    if (isTuned(op))
+    if (task.isTuned)
       result.step = FallbackStep::kCompiled;
   }
 
   void findThreshold() {
-    if (hasVariants(request.spec.op) && !policy.ignoreThresholds && isAsMeasured(request.spec, request.maxima))
-      result.threshold = choices.findRoute(routeFamily(request.spec), request.device, attentionRoute(request.spec.op));
+    if (!request.task.threshold || policy.ignoreThresholds)
+      return;
+    if (const std::optional<KernelTask::Route> route = request.task.threshold())
+      result.threshold = choices.findRoute(route->family, request.device, route->name);
   }
 
   Decision::Stored find(const std::string &problem, const std::string &device) {
@@ -98,9 +100,9 @@ private:
 
   // Returns "" if this engine may use an undamaged stored kernel of the problem, or else the reason why it may not.
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const {
-    if (policy.miss == MissPolicy::kTune && !choice.tuned && isTuned(request.spec.op))
+    if (policy.miss == MissPolicy::kTune && !choice.tuned && request.task.isTuned)
       return "the stored kernel was never measured, and the policy is to tune";
-    const std::string forced = policy.forcedTemplate(request.spec.op);
+    const std::string forced = policy.forcedTemplate(request.task);
     if (!forced.empty() && manifest.templateName != forced)
       return "the stored kernel is of template " + manifest.templateName + ", forced is " + forced;
     return "";
@@ -110,11 +112,11 @@ private:
   Status read(const ChoiceSource::Hit &hit, const std::string &target, SharedManifest &manifest) const {
     NSA_ASSIGN_OR_RETURN(Manifest parsed, Manifest::parse(hit.kernel.manifest));
     manifest = std::make_shared<const Manifest>(std::move(parsed));
-    return checkServes(*manifest, request.problem, target);
+    return checkServes(*manifest, request.task.problem, target);
   }
 
   bool takesOwn() {
-    result.own = find(request.key, request.device);
+    result.own = find(request.task.key, request.device);
     if (!result.own)
       return false;
     Status status = read(*result.own, request.target, result.ownManifest);
@@ -149,7 +151,7 @@ private:
     if (!isRemade) {
       if (const KernelRequest::Failure *unloadable = findFailure(request.unloadable, stored->kernel))
         return unloadable->why;
-      NSA_RETURN_IF_ERROR(policy.checkLaunch(manifest, request.spec, request.maxima));
+      NSA_RETURN_IF_ERROR(policy.checkLaunch(manifest, request.task));
     }
     if (isOutdated)
       result.reasons.push_back("the stored kernel is of another compiler revision: it serves until it is compiled "
@@ -178,8 +180,8 @@ private:
 
   bool descend(bool takesAny) {
     const LadderRequest ladder = request.ladder(policy);
-    for (Rung &rung : rankFallbacks(ladder, choices.choicesOf(request.problem.opName()))) {
-      if (!policy.allows(request.spec.op, rung.step))
+    for (Rung &rung : rankFallbacks(ladder, choices.choicesOf(request.task.problem.op))) {
+      if (!policy.allows(request.task, rung.step))
         continue;
       if (!takesAny && !isBetterThanCompiling(rung)) {
         if (result.worse.empty())
@@ -214,7 +216,7 @@ private:
 } // namespace
 
 LadderRequest KernelRequest::ladder(const ChoicePolicy &policy) const {
-  return {problem, device, target, policy.forcedTemplate(spec.op)};
+  return {task.problem, device, target, policy.forcedTemplate(task)};
 }
 
 Decision decide(const KernelRequest &request, ChoiceSource &choices, const ChoicePolicy &policy) {
@@ -222,7 +224,7 @@ Decision decide(const KernelRequest &request, ChoiceSource &choices, const Choic
 }
 
 bool wantsSimple(const KernelRequest &request, const StoredRoute &threshold) {
-  return threshold.threshold == StoredRoute::kNever || request.maxima.seqlenK < threshold.threshold;
+  return threshold.threshold == StoredRoute::kNever || request.task.thresholdSize < threshold.threshold;
 }
 
 std::vector<Candidate> ordered(const std::vector<Candidate> &candidates, std::optional<bool> simple) {

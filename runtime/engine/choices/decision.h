@@ -4,9 +4,9 @@
 #pragma once
 
 #include "runtime/base/manifest.h"
-#include "runtime/base/problem.h"
 #include "runtime/engine/choices/choice_source.h"
 #include "runtime/engine/choices/fallback_ladder.h"
+#include "runtime/engine/choices/kernel_task.h"
 #include "runtime/engine/compile/compiler_library.h"
 
 #include <functional>
@@ -26,18 +26,18 @@ struct ChoicePolicy {
   // If `waits` is true, a stored kernel of another compiler revision is compiled again before it is used. If `waits` is
   // false, a stored kernel of another compiler revision is used at once and compiled again in the background.
   bool waits = true;
-  // Returns the error that the device cannot launch the kernel of a manifest for these maxima. A kernel that is
-  // compiled again is not checked, because it gets another manifest.
-  std::function<Status(const SharedManifest &manifest, const Spec &spec, const Maxima &maxima)> checkLaunch;
+  // Returns the error that the device cannot launch the kernel of a manifest for a task. A kernel that is compiled
+  // again is not checked, because it gets another manifest.
+  std::function<Status(const SharedManifest &manifest, const KernelTask &task)> checkLaunch;
 
-  // If an operator has only one candidate, every kind of fallback is allowed, because all stored kernels of the
-  // operator have the same configuration.
-  bool allows(Operator op, FallbackStep step) const { return !isTuned(op) || fallbacks.allows(step); }
-  bool mayCompile(Operator op) const {
+  // If a task has only one candidate, every kind of fallback is allowed, because all its stored kernels have the same
+  // configuration.
+  bool allows(const KernelTask &task, FallbackStep step) const { return !task.isTuned || fallbacks.allows(step); }
+  bool mayCompile(const KernelTask &task) const {
     return miss != MissPolicy::kFail &&
-           ((miss == MissPolicy::kTune && isTuned(op)) || allows(op, FallbackStep::kCompiled));
+           ((miss == MissPolicy::kTune && task.isTuned) || allows(task, FallbackStep::kCompiled));
   }
-  std::string forcedTemplate(Operator op) const { return hasVariants(op) ? forceVariant : ""; }
+  std::string forcedTemplate(const KernelTask &task) const { return task.hasVariants ? forceVariant : ""; }
 };
 
 // What was asked for, and what has failed since. A failure that no stored row tells, such as a kernel that the device
@@ -47,11 +47,9 @@ struct KernelRequest {
     std::string content, manifest; // of the stored kernel
     Status why;
   };
-  Spec spec;
-  Maxima maxima;
-  Problem problem;
-  std::string key, device, target; // as stored choices write them
-  bool explains = false;           // the decision also has the threshold that it does not need
+  KernelTask task;
+  std::string device, target; // as stored choices write them
+  bool explains = false;      // the decision also has the threshold that it does not need
   // What the planner asked the compiler, which it opens only for this.
   std::optional<std::string> compilerRevision{};      // "": there is no compiler
   std::optional<std::vector<Candidate>> candidates{}; // in the order of predicted costs

@@ -92,29 +92,28 @@ std::string FallbackSteps::toString() const {
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices) {
   struct Ranked {
     Rung rung;
-    int age, length;
+    int age, size;
   };
   std::vector<Ranked> ranked;
   for (const ChoiceSummary *visible : visibleOf(choices)) {
     const ChoiceSummary &choice = *visible;
-    const std::optional<Problem> other = Problem::parse(choice.problem);
-    if (!other || other->kernelText() != request.problem.kernelText() ||
-        templatesOf(choice.device) != templatesOf(request.device) ||
+    const std::optional<ProblemKey> other = ProblemKey::parse(choice.problem);
+    if (!other || !other->hasKernelOf(request.problem) || templatesOf(choice.device) != templatesOf(request.device) ||
         (*other == request.problem && choice.device == request.device) ||
         (!request.forcedTemplate.empty() && choice.templateName != request.forcedTemplate))
       continue;
     const std::optional<int> age = ageOf(request, choice);
-    const std::optional<Problem::Distance> distance = request.problem.distanceTo(*other);
+    const std::optional<ProblemKey::Distance> distance = request.problem.distanceTo(*other);
     if (!age || !distance)
       continue;
     const FallbackStep step = *age != 0                         ? FallbackStep::kArchitecture
                               : choice.device == request.device ? FallbackStep::kNearest
                                                                 : FallbackStep::kModel;
-    ranked.push_back({{step, choice, distance->powers}, *age, distance->length});
+    ranked.push_back({{step, choice, distance->powers}, *age, distance->size});
   }
   auto order = [](const Ranked &each) {
     const ChoiceSummary &choice = each.rung.choice;
-    return std::make_tuple(each.rung.step, each.age, !choice.tuned, each.rung.distance, -each.length,
+    return std::make_tuple(each.rung.step, each.age, !choice.tuned, each.rung.distance, -each.size,
                            std::string_view(choice.device), std::string_view(choice.problem));
   };
   std::sort(ranked.begin(), ranked.end(), [&](const Ranked &a, const Ranked &b) { return order(a) < order(b); });
@@ -130,9 +129,9 @@ const ChoiceSummary *findNearest(const LadderRequest &request, const std::vector
   std::optional<Order> best;
   const ChoiceSummary *nearest = nullptr;
   for (const ChoiceSummary &choice : choices) {
-    const std::optional<Problem> other = Problem::parse(choice.problem);
-    const std::optional<Problem::Distance> distance = other ? request.problem.distanceTo(*other) : std::nullopt;
-    if (!distance || other->op() != request.problem.op())
+    const std::optional<ProblemKey> other = ProblemKey::parse(choice.problem);
+    const std::optional<ProblemKey::Distance> distance = other ? request.problem.distanceTo(*other) : std::nullopt;
+    if (!distance || other->op != request.problem.op)
       continue;
     const Order order(request.problem.fixedDifferences(*other), choice.device != request.device, distance->powers,
                       choice.device, choice.problem);
@@ -145,7 +144,7 @@ const ChoiceSummary *findNearest(const LadderRequest &request, const std::vector
 }
 
 std::string differenceText(const LadderRequest &request, const ChoiceSummary &choice) {
-  const std::optional<Problem> other = Problem::parse(choice.problem);
+  const std::optional<ProblemKey> other = ProblemKey::parse(choice.problem);
   std::string text = other ? request.problem.differenceText(*other) : "";
   if (choice.device != request.device)
     text.append(text.empty() ? "" : ", ").append("on '" + choice.device + "'");

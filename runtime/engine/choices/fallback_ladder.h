@@ -9,7 +9,8 @@
 #pragma once
 
 #include "cache/rows/rows.h"
-#include "runtime/base/problem.h"
+#include "runtime/base/status.h"
+#include "runtime/engine/choices/problem_key.h"
 
 #include <cstdint>
 #include <initializer_list>
@@ -70,7 +71,7 @@ struct Rung {
 // A search for stored choices: the problem, and the names of this engine's device and target as stored choices write
 // them.
 struct LadderRequest {
-  Problem problem;
+  ProblemKey problem;
   std::string device, target;
   std::string forcedTemplate{}; // "": any
 };
@@ -81,7 +82,7 @@ struct LadderRequest {
 // 2. Of two choices of the step kArchitecture, the choice for the newer architecture comes first.
 // 3. A measured choice comes before a choice that was not measured.
 // 4. The choice with the smaller `distance` comes first.
-// 5. The choice for the longer lengths comes first.
+// 5. The choice for the larger sizes comes first.
 // The array `choices` must contain first the choices of the database, and then the choices of the packs in the order in
 // which the engine searches the packs.
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);

@@ -107,7 +107,7 @@ std::vector<nsa_compiler_value> apiValues(const std::map<std::string, std::strin
 
 // The C form of a request; borrows every text from it.
 struct ApiRequest {
-  std::vector<nsa_compiler_value> fixed, config;
+  std::vector<nsa_compiler_value> fixed, config, libraries;
   nsa_compiler_request value = {};
 
   ApiRequest(const CompileRequest &request, nsa_compiler_stage stage)
@@ -125,6 +125,13 @@ struct ApiRequest {
     value.driver_version = request.driverVersion;
     value.stage = stage;
     value.cpu_features = request.cpuFeatures.c_str();
+    if (!request.program)
+      return;
+    libraries = apiValues(request.program->libraries);
+    value.program_name = request.program->file.c_str();
+    value.program_text = request.program->text.c_str();
+    value.libraries = libraries.data();
+    value.library_count = libraries.size();
   }
 };
 

@@ -8,6 +8,7 @@
 #include "compiler/api/nsa_compiler.h"
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
+#include "runtime/program/program_source.h"
 
 #include <cstddef>
 #include <map>
@@ -28,6 +29,7 @@ struct CompileRequest {
   std::string nvrtcPath;
   std::string cpuFeatures;
   int driverVersion = 0;
+  ProgramSource::Pointer program{}; // the program that is compiled; null: a template of the operator
 };
 
 struct CompiledKernel {

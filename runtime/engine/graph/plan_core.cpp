@@ -28,7 +28,7 @@ Status PlanCore::checkGrids(const Spec &spec, const Maxima &maxima) const {
   const GridSizes sizes = GridSizes::ofMaxima(spec, maxima);
   for (const Part &part : parts) {
     int32_t grid[3];
-    NSA_RETURN_IF_ERROR(part.kernel->kernel->grid(sizes, grid));
+    NSA_RETURN_IF_ERROR(part.kernel->kernel->grid({sizes}, grid));
   }
   return Status::ok();
 }

@@ -2,11 +2,11 @@
 
 namespace nsa {
 
-CompileRequest requestOf(const Problem &problem, const EngineOptions &options, const std::string &target) {
+CompileRequest requestOf(const ProblemKey &problem, const EngineOptions &options, const std::string &target) {
   CompileRequest request;
   request.target = target;
-  request.op = problem.opName();
-  request.fixed = problem.fixed();
+  request.op = problem.op;
+  request.fixed = problem.fixed;
   request.templateDir = options.templateDir;
   request.nvrtcPath = options.nvrtcPath;
   request.cpuFeatures = options.cpuFeatures;

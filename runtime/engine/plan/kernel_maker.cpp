@@ -8,6 +8,7 @@
 #include "runtime/engine/report/describe.h"
 #include "runtime/engine/report/profiler_range.h"
 #include "runtime/engine/report/stopwatch.h"
+#include "runtime/engine/report/timed_shape.h"
 #include "runtime/engine/tune/tuning_session.h"
 
 #include <utility>
@@ -41,10 +42,11 @@ std::string KernelMaker::provenance() const {
 }
 
 CompileRequest KernelMaker::compileRequest(const KernelRequest &request) const {
-  CompileRequest by = requestOf(request.problem, options, device.target());
-  by.templateName = hasVariants(request.spec.op) ? options.forceVariant : "";
+  CompileRequest by = requestOf(request.task.problem, options, device.target());
+  by.templateName = request.task.hasVariants ? options.forceVariant : "";
   by.cpuFeatures = device.cpuFeatures();
   by.driverVersion = device.driverVersion();
+  by.program = request.task.program;
   return by;
 }
 
@@ -64,13 +66,13 @@ Status KernelMaker::adopt(const KernelRequest &request, std::string content, Sha
   }
   if (!kernel) {
     NSA_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedKernel> loaded,
-                         LoadedKernel::load(device, content, std::move(manifest), binary));
+                         LoadedKernel::load(device, content, std::move(manifest), binary, request.task.names()));
     Counters::raise(counters.kernelsLoaded);
     std::lock_guard lock(kernelMutex);
     kernel = kernels.emplace(std::move(content), std::move(loaded)).first->second;
   }
   int32_t grid[3];
-  NSA_RETURN_IF_ERROR(kernel->grid(GridSizes::ofMaxima(request.spec, request.maxima), grid));
+  NSA_RETURN_IF_ERROR(kernel->grid(request.task.sizes(), grid));
   core.kernel = std::move(kernel);
   core.times.loadMs += watch.milliseconds();
   return Status::ok();
@@ -135,7 +137,7 @@ Status KernelMaker::compileDefault(KernelRequest &request, const Decision &decis
 Status KernelMaker::define(const KernelRequest &request, KernelCore &core) {
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> library, compiler());
   CompileRequest wanted = compileRequest(request);
-  wanted.templateName = definitionOf(request.spec.op).definingTemplate;
+  wanted.templateName = request.task.definingTemplate;
   NSA_ASSIGN_OR_RETURN(std::vector<Candidate> listed, library->list(wanted));
   return makeDefaultKernel(*library, std::move(wanted), listed, [&](const CompileRequest &by, CompiledKernel &kernel) {
     return adoptCompiled(request, by, kernel, core);
@@ -153,7 +155,7 @@ Status KernelMaker::tune(const KernelRequest &request, const Tuning &tuning, Ker
     limited.compileThreads = 1;
   CompileRequest by = compileRequest(request);
   TuningSession session({device, *compilerLibrary, limited, logger, counters, memo, tuning.serve, tuning.stop},
-                        request.spec, request.maxima, by, std::move(listed));
+                        request.task, by, std::move(listed));
   NSA_ASSIGN_OR_RETURN(TuneReport tuned, session.run());
   if (tuning.stop && (*tuning.stop)())
     return Status::error(ErrorCode::kUnavailable, "the engine ends"); // what was not measured to its end is no winner
@@ -179,7 +181,7 @@ Status KernelMaker::tune(const KernelRequest &request, const Tuning &tuning, Ker
       store(request, winner,
             core.tuned ? Origin{true, provenance() + how, session.evidence()} : Origin{.provenance = provenance()});
   if (tuning.report)
-    *tuning.report = describeTuning({request.key, request.device, session.timedShape().text(), session.cut(),
+    *tuning.report = describeTuning({request.task.key, request.device, session.shapeText(), session.cut(),
                                      session.seed(), core.times.tuneMs, std::move(tuned), options.tuneExhaustive,
                                      kept.isOk() ? "" : kept.toString()});
   return Status::ok();
@@ -189,7 +191,7 @@ Status KernelMaker::store(const KernelRequest &request, const CompiledKernel &ke
   const StoredKernel stored{kernel.content, kernel.manifestText, kernel.binary};
   if (!takesChoices)
     return cache.put(stored, nullptr);
-  if (hasVariants(request.spec.op) && !options.forceVariant.empty()) {
+  if (request.task.hasVariants && !options.forceVariant.empty()) {
     // A forced variant is one run's wish, not the best choice for the problem: only its kernel is kept.
     NSA_RETURN_IF_ERROR(cache.put(stored, nullptr));
     return Status::error(ErrorCode::kInvalidArgument,
@@ -197,7 +199,7 @@ Status KernelMaker::store(const KernelRequest &request, const CompiledKernel &ke
                          "tune without force_variant");
   }
   StoredChoice choice;
-  choice.problem = request.key;
+  choice.problem = request.task.key;
   choice.device = withTemplates(request.device, kernel.templates); // edited since the engine was opened, another one
   choice.content = kernel.content;
   choice.tuned = origin.tuned;

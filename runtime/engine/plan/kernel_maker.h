@@ -10,7 +10,6 @@
 #include "runtime/engine/graph/plan_core.h"
 #include "runtime/engine/options/options.h"
 #include "runtime/engine/report/counters.h"
-#include "runtime/engine/tune/decode_trial.h"
 #include "runtime/process/log.h"
 
 #include <functional>
@@ -51,7 +50,7 @@ public:
     double budgetSeconds = 0;                    // 0: the engine's budget
     const std::function<bool()> *stop = nullptr; // null: the caller waits. Otherwise one thread compiles
     std::string *report = nullptr;               // receives JSON
-    DecodeTrial::Serve serve;                    // gives the other kernels of decode
+    KernelTask::Serve serve;                     // gives the other kernels of decode
   };
   // Measures the candidates and stores the winner. If the budget ends before a candidate was measured, the kernel is
   // the default, and `core.tuned` is false.

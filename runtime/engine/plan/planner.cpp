@@ -3,6 +3,7 @@
 #include "runtime/engine/choices/routes.h"
 #include "runtime/engine/report/describe.h"
 #include "runtime/engine/report/stopwatch.h"
+#include "runtime/engine/tune/operator_trial.h"
 #include "runtime/process/run_at_once.h"
 
 #include <algorithm>
@@ -50,20 +51,15 @@ ChoicePolicy Planner::policyOf(MissPolicy miss, FallbackSteps fallbacks, bool wa
           .forceVariant = options.forceVariant,
           .ignoreThresholds = options.ignoreThresholds,
           .waits = waits,
-          .checkLaunch = [this](const SharedManifest &manifest, const Spec &spec, const Maxima &maxima) {
-            return LoadedKernel::check(device, manifest, GridSizes::ofMaxima(spec, maxima));
+          .checkLaunch = [this](const SharedManifest &manifest, const KernelTask &task) {
+            return LoadedKernel::check(device, manifest, task.sizes(), task.names());
           }};
 }
 
-Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
-  Search search{{.spec = spec,
-                 .maxima = maxima,
-                 .problem = Problem::make(spec, maxima),
-                 .key = {},
-                 .device = choiceDevice,
-                 .target = device.target()},
+Planner::Search Planner::begin(KernelTask task) const {
+  Search search{{.task = std::move(task), .device = choiceDevice, .target = device.target()},
                 std::make_shared<KernelCore>()};
-  search.request.key = search.core->problemKey = search.request.problem.key();
+  search.core->problemKey = search.request.task.key;
   return search;
 }
 
@@ -104,12 +100,12 @@ Result<std::vector<PlanCore::Part>> Planner::makeParts(const std::vector<Step> &
   std::vector<std::shared_ptr<const KernelCore>> kernels;
   std::vector<std::vector<size_t>> missing; // steps, those that want the same kernel together
   for (size_t i = 0; i < steps.size(); ++i) {
-    searches.push_back(begin(steps[i].spec, steps[i].maxima));
+    searches.push_back(begin(tunableTask(steps[i].spec, steps[i].maxima)));
     kernels.push_back(find(searches[i]));
     if (kernels[i])
       continue;
     auto same = std::find_if(missing.begin(), missing.end(), [&](const std::vector<size_t> &others) {
-      return searches[others.front()].request.key == searches[i].request.key;
+      return searches[others.front()].request.task.key == searches[i].request.task.key;
     });
     if (same == missing.end())
       missing.push_back({i});
@@ -218,10 +214,11 @@ Status Planner::act(Search &search, const ChoicePolicy &by, const Decision &deci
   if (core.tuned)
     return Status::ok();
   core.step = FallbackStep::kCompiled;
-  if (by.allows(search.request.spec.op, FallbackStep::kCompiled))
+  if (by.allows(search.request.task, FallbackStep::kCompiled))
     return Status::ok();
   return Status::error(ErrorCode::kUnavailable,
-                       "the budget of the tuner ended before it had measured anything for '" + search.request.key + "'",
+                       "the budget of the tuner ended before it had measured anything for '" + search.request.task.key +
+                           "'",
                        "allow it more time: tune_budget_seconds (NSA_TUNE_BUDGET)");
 }
 
@@ -254,7 +251,7 @@ std::shared_ptr<const KernelCore> Planner::finish(Search &search, const Decision
   if (decision.action == Action::kCompile)
     core.fallbacks.insert(core.fallbacks.end(), search.request.refusedCandidates.begin(),
                           search.request.refusedCandidates.end());
-  if (!isTuned(search.request.spec.op))
+  if (!search.request.task.isTuned)
     core.step = FallbackStep::kExact; // all stored kernels of the operator have the same configuration
   else
     core.servedBy = decision.difference;
@@ -268,11 +265,11 @@ void Planner::tellFallback(const Search &search, const Decision &decision) {
   counters.countFallback(step);
   {
     std::lock_guard lock(toldMutex);
-    if (!told.insert(search.request.key).second)
+    if (!told.insert(search.request.task.key).second)
       return;
   }
   logger.log(LogLevel::kInfo, "planner",
-             "'" + search.request.key + "' is served by " +
+             "'" + search.request.task.key + "' is served by " +
                  (decision.rung ? "the kernel stored for " + decision.difference + " (" +
                                       std::string(fallbackStepName(step)) + ")"
                                 : "the default configuration, compiled and not measured"));
@@ -284,16 +281,16 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
                                          const Stop *stop) {
   // A forced template is one run's wish: what it leaves behind, no other finds.
   // A pinned table gains nothing by what another makes.
-  if (work.empty() || !policy.forcedTemplate(search.request.spec.op).empty() || !choices.takesChoices())
+  if (work.empty() || !policy.forcedTemplate(search.request.task).empty() || !choices.takesChoices())
     return nullptr;
-  std::unique_ptr<KeyLease> lease = cache.lease(search.request.key, choiceDevice, work);
+  std::unique_ptr<KeyLease> lease = cache.lease(search.request.task.key, choiceDevice, work);
   if (!lease)
     return nullptr;
   std::chrono::milliseconds longest = kLongestWait;
   if (work == missPolicyName(MissPolicy::kTune))
     longest +=
         std::chrono::milliseconds(static_cast<int64_t>(std::min(options.tuneBudgetSeconds, kLongestBudget) * 2e3));
-  const std::string subject = "'" + search.request.key + "' (" + work + ")";
+  const std::string subject = "'" + search.request.task.key + "' (" + work + ")";
   if (lease->look() == KeyLease::State::kElsewhere)
     logger.log(LogLevel::kInfo, "planner", "another caller makes " + subject + ": waiting for it");
   const bool isLate = lease->acquire(longest, isDone, stop ? *stop : Stop()) == KeyLease::Outcome::kLate;
@@ -304,8 +301,15 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
   return lease;
 }
 
-Planner::Made Planner::serve(const Spec &spec, const Maxima &maxima) {
-  Search search = begin(spec, maxima);
+Planner::Made Planner::kernelOf(KernelTask task) {
+  Search search = begin(std::move(task));
+  if (std::shared_ptr<const KernelCore> found = find(search))
+    return found;
+  return make(search);
+}
+
+Planner::Made Planner::serve(KernelTask task) {
+  Search search = begin(std::move(task));
   const ChoicePolicy own = policyOf(MissPolicy::kDefault, FallbackSteps::of({FallbackStep::kCompiled}), false);
   return execute(search, own);
 }
@@ -313,13 +317,13 @@ Planner::Made Planner::serve(const Spec &spec, const Maxima &maxima) {
 KernelMaker::Tuning Planner::tuning(const Stop *stop) {
   return {.stop = stop,
           .serve = [this](const Spec &spec, const Maxima &maxima) -> Result<std::shared_ptr<const LoadedKernel>> {
-            const Made made = serve(spec, maxima);
+            const Made made = serve(tunableTask(spec, maxima));
             return made ? Result<std::shared_ptr<const LoadedKernel>>((*made)->kernel) : made.status();
           }};
 }
 
 Planner::Made Planner::tuneMeanwhile(const Step &step, const Stop &stop) {
-  Search search = begin(step.spec, step.maxima);
+  Search search = begin(tunableTask(step.spec, step.maxima));
   const ChoicePolicy measured = policyOf(MissPolicy::kTune, FallbackSteps::of({}), true);
   return execute(search, measured, &stop);
 }
@@ -340,14 +344,14 @@ Status Planner::checkTunes() const {
 }
 
 // The work was asked for, so only what another caller finished after this call began may stand for it.
-Planner::Made Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report, double budgetSeconds) {
+Planner::Made Planner::tune(KernelTask task, std::string &report, double budgetSeconds) {
   NSA_RETURN_IF_ERROR(checkTunes());
-  if (!isTuned(spec.op))
-    return serve(spec, maxima);
+  if (!task.isTuned)
+    return serve(std::move(task));
   const Stopwatch watch;
   const ChoicePolicy measured = policyOf(MissPolicy::kTune, FallbackSteps::all(), true);
   choices.open();
-  Search search = begin(spec, maxima);
+  Search search = begin(task);
   const Decision::Stored before = decideFor(search, measured).own;
   std::shared_ptr<const KernelCore> found;
   Decision later;
@@ -370,7 +374,7 @@ Planner::Made Planner::tune(const Spec &spec, const Maxima &maxima, std::string 
   if (search.core->tuned)
     return std::shared_ptr<const KernelCore>(search.core);
   // What was not measured takes the place of no winner.
-  Search stored = begin(spec, maxima);
+  Search stored = begin(std::move(task));
   std::shared_ptr<const KernelCore> winner = loadOwn(stored, decideFor(stored, measured));
   return winner ? winner : search.core;
 }
@@ -381,7 +385,7 @@ Planner::Made Planner::define(const Step &step) {
                          "to compare, the kernels that define the operators must be compiled, and the miss policy is "
                          "to fail",
                          "compare with an engine of another miss policy");
-  Search search = begin(step.spec, step.maxima);
+  Search search = begin(tunableTask(step.spec, step.maxima));
   NSA_RETURN_IF_ERROR(maker.define(search.request, *search.core));
   return std::shared_ptr<const KernelCore>(search.core);
 }
@@ -393,13 +397,13 @@ Status Planner::cacheMiss(const Search &search, const Decision &decision) {
   info.field = fails ? "miss_policy" : "fallbacks";
   info.value = fails ? "fail" : policy.fallbacks.toString();
   const LadderRequest ladder = search.request.ladder(policy);
-  const std::vector<ChoiceSummary> stored = choices.choicesOf(search.request.problem.opName());
+  const std::vector<ChoiceSummary> stored = choices.choicesOf(search.request.task.problem.op);
   const ChoiceSummary *nearest = findNearest(ladder, stored);
-  info.rule = !nearest ? "there is no kernel for " + search.request.problem.opName()
-              : nearest->problem == search.request.key && nearest->device == ladder.device
+  info.rule = !nearest ? "there is no kernel for " + search.request.task.problem.op
+              : nearest->problem == search.request.task.key && nearest->device == ladder.device
                   ? "the one that is there cannot serve"
                   : "nearest: " + differenceText(ladder, *nearest);
-  info.message = "no stored kernel for '" + search.request.key + "' on '" + choiceDevice + "'; " + info.rule +
+  info.message = "no stored kernel for '" + search.request.task.key + "' on '" + choiceDevice + "'; " + info.rule +
                  "; looked in " + choices.places();
   if (const std::string trouble = choices.trouble(); !trouble.empty())
     info.message += "; " + trouble;
@@ -408,11 +412,11 @@ Status Planner::cacheMiss(const Search &search, const Decision &decision) {
   return Status(std::move(info)); // the engine adds the hint, because it knows what the caller asked for
 }
 
-ExplainDescription Planner::explain(const Step &step, const RouteDescription &route, bool inMemory) {
-  Search search = begin(step.spec, step.maxima);
+ExplainDescription Planner::explain(KernelTask task, const RouteDescription &route, bool inMemory) {
+  Search search = begin(std::move(task));
   search.request.explains = true;
   ExplainDescription explain;
-  explain.problem = search.request.key;
+  explain.problem = search.request.task.key;
   explain.device = choiceDevice;
   explain.route = route;
   explain.inMemory = inMemory;

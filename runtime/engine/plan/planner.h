@@ -36,7 +36,7 @@ public:
     std::optional<Decision> decision{}; // what `find` has decided, and later what was executed
     bool isToldOfOwn = false;           // whether the log says why the problem's own choice cannot be used
   };
-  Search begin(const Spec &spec, const Maxima &maxima) const;
+  Search begin(KernelTask task) const;
   // Returns a stored kernel that can be used at once, or null if `make` must decide again or make a kernel.
   std::shared_ptr<const KernelCore> find(Search &search);
   // Decides, and executes the decision: loads a stored kernel, compiles, tunes, or returns the error of a miss.
@@ -51,7 +51,9 @@ public:
   // tuning. `report` receives JSON. A kernel of an operator that has only one candidate is found or made without
   // tuning, and `report` stays empty. If the budget ends before a candidate was measured, `tune` returns the kernel of
   // the stored choice, or else the default kernel.
-  Made tune(const Spec &spec, const Maxima &maxima, std::string &report, double budgetSeconds = 0);
+  Made tune(KernelTask task, std::string &report, double budgetSeconds = 0);
+  // Finds or makes the kernel of one task.
+  Made kernelOf(KernelTask task);
   // Tunes the kernel of a step in the background, so that later plans get the winner, or compiles an outdated kernel
   // again. Where another process makes the same kernel at this moment, tuneMeanwhile takes that kernel. tuneMeanwhile
   // ends early once `stop` returns true. tuneMeanwhile compiles on the calling thread alone, because the host needs the
@@ -71,7 +73,7 @@ public:
   void openCompiler() { (void)maker.compilerRevision(); }
   // Returns a description of the decision that `make` would execute. `explain` compiles and stores nothing. Under the
   // policy `fail` neither `make` nor `explain` opens the compiler.
-  ExplainDescription explain(const Step &step, const RouteDescription &route, bool inMemory);
+  ExplainDescription explain(KernelTask task, const RouteDescription &route, bool inMemory);
 
 private:
   using Stop = std::function<bool()>;
@@ -98,9 +100,9 @@ private:
   // `work` names the kind of work, for example "tune". If `claim` returns null, the caller works without a lease.
   // `claim` calls `stop` while it waits, and stops waiting if `stop` returns true.
   std::unique_ptr<KeyLease> claim(const Search &search, const std::string &work, const Stop &isDone, const Stop *stop);
-  // Returns the stored kernel of a spec, or else its default kernel, for the steps of decode that a DecodeTrial does
+  // Returns the stored kernel of a task, or else its default kernel, for the steps of decode that a DecodeTrial does
   // not measure.
-  Made serve(const Spec &spec, const Maxima &maxima);
+  Made serve(KernelTask task);
   KernelMaker::Tuning tuning(const Stop *stop);
   Status cacheMiss(const Search &search, const Decision &decision);
 

@@ -66,31 +66,59 @@ PlanInfo infoOf(const PlanDescription &plan) {
   return info;
 }
 
+namespace {
+
+LaunchInfo launchOf(const KernelCore &core, PlanSource source, const GridSizes &sizes) {
+  const Manifest &manifest = core.kernel->manifest();
+  LaunchInfo launch{.operator_name = manifest.op,
+                    .template_name = manifest.templateName,
+                    .config = formatValues(manifest.config),
+                    .content = core.kernel->content(),
+                    .target = manifest.target,
+                    .source = source == PlanSource::kMemory ? source : core.source,
+                    .tuned = core.tuned,
+                    .step = core.step,
+                    .served_by = core.servedBy,
+                    .threads = manifest.threads,
+                    .shared_bytes = manifest.sharedBytes,
+                    .scratch_bytes = manifest.scratchBytes,
+                    .problem = core.problemKey};
+  const bool evaluated = core.kernel->grid({sizes}, launch.grid).isOk();
+  assert(evaluated && "checked when the plan was made");
+  (void)evaluated;
+  return launch;
+}
+
+Json jsonOf(const LaunchInfo &launch, const KernelCore &core) {
+  const auto &formula = core.kernel->manifest().grid;
+  Json entry;
+#define NSA_LAUNCH_INFO(type, name, place)                                                                             \
+  if (*(place))                                                                                                        \
+    entry[Json::json_pointer(place)] = valueOf(launch.name);
+#include "runtime/model/info_fields.def"
+  entry["grid_formula"] = {formula[0].text(), formula[1].text(), formula[2].text()};
+  entry["evidence"] = core.kernel->evidence();
+  return entry;
+}
+
+} // namespace
+
 std::vector<LaunchInfo> launchesOf(const PlanDescription &plan) {
   const GridSizes sizes = GridSizes::ofMaxima(plan.spec, plan.maxima);
   std::vector<LaunchInfo> launches;
-  for (const PlanCore::Part &part : plan.core.parts) {
-    const KernelCore &core = *part.kernel;
-    const Manifest &manifest = core.kernel->manifest();
-    LaunchInfo launch{.operator_name = manifest.op,
-                      .template_name = manifest.templateName,
-                      .config = formatValues(manifest.config),
-                      .content = core.kernel->content(),
-                      .target = manifest.target,
-                      .source = plan.source == PlanSource::kMemory ? plan.source : core.source,
-                      .tuned = core.tuned,
-                      .step = core.step,
-                      .served_by = core.servedBy,
-                      .threads = manifest.threads,
-                      .shared_bytes = manifest.sharedBytes,
-                      .scratch_bytes = manifest.scratchBytes,
-                      .problem = core.problemKey};
-    const bool evaluated = core.kernel->grid(sizes, launch.grid).isOk();
-    assert(evaluated && "checked when the plan was made");
-    (void)evaluated;
-    launches.push_back(std::move(launch));
-  }
+  for (const PlanCore::Part &part : plan.core.parts)
+    launches.push_back(launchOf(*part.kernel, plan.source, sizes));
   return launches;
+}
+
+std::string describeProgram(const KernelCore &core, PlanSource source, const std::string &deviceKey,
+                            size_t workspaceBytes) {
+  Json json = jsonOf(launchOf(core, source, {}), core);
+  json.erase("grid"); // each call has its own
+  json["device"] = deviceKey;
+  json["workspace_bytes"] = workspaceBytes;
+  json["fallbacks"] = core.fallbacks;
+  return dump(json);
 }
 
 std::string describePlan(const PlanDescription &plan) {
@@ -100,15 +128,7 @@ std::string describePlan(const PlanDescription &plan) {
   for (size_t i = 0; i < infos.size(); ++i) {
     const LaunchInfo &launch = infos[i];
     const KernelCore &core = *plan.core.parts[i].kernel;
-    const auto &formula = core.kernel->manifest().grid;
-    Json entry;
-#define NSA_LAUNCH_INFO(type, name, place)                                                                             \
-  if (*(place))                                                                                                        \
-    entry[Json::json_pointer(place)] = valueOf(launch.name);
-#include "runtime/model/info_fields.def"
-    entry["grid_formula"] = {formula[0].text(), formula[1].text(), formula[2].text()};
-    entry["evidence"] = core.kernel->evidence();
-    launches.push_back(std::move(entry));
+    launches.push_back(jsonOf(launch, core));
     for (const std::string &fallback : core.fallbacks)
       fallbacks.push_back(fallback);
     problem += (problem.empty() ? "" : "; ") + core.problemKey;

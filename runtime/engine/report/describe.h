@@ -29,6 +29,9 @@ struct PlanDescription {
   size_t workspaceBytes;
 };
 std::string describePlan(const PlanDescription &plan);
+// Describes the kernel of a program of one's own.
+std::string describeProgram(const KernelCore &core, PlanSource source, const std::string &deviceKey,
+                            size_t workspaceBytes);
 // The facts of a plan that programs read (nsa_plan_info).
 struct PlanInfo {
 #define NSA_PLAN_INFO(type, name, place) type name{};

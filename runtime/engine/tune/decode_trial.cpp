@@ -75,6 +75,7 @@ Result<std::unique_ptr<Trial>> DecodeTrial::make(Device &device, const Spec &par
                          "decode has no " + std::string(operatorName(part.op)) + " with these maxima");
   NSA_RETURN_IF_ERROR(trial->findKernels(serve));
   NSA_RETURN_IF_ERROR(trial->allocate(mostBytes));
+  trial->cutOfPart = cutText(part, maxima, trial->shape);
   NSA_RETURN_IF_ERROR(trial->recordTimed());
   // Each compared run finds in the cache what the others have put there. All of it is the same after two rounds: the
   // first writes the new tokens, the second the compressed blocks of what the first has left in the rings.

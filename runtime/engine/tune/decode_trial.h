@@ -6,7 +6,9 @@
 // Thread-safety: one thread at a time.
 #pragma once
 
+#include "runtime/engine/choices/kernel_task.h"
 #include "runtime/engine/graph/pipeline.h"
+#include "runtime/engine/report/timed_shape.h"
 #include "runtime/engine/tune/trial.h"
 
 #include <functional>
@@ -17,9 +19,8 @@ namespace nsa {
 
 class DecodeTrial final : public Trial {
 public:
-  // A function that returns the kernel for one step of decode. A DecodeTrial launches the candidate kernel in one step,
-  // and the kernels that `Serve` returns in all other steps.
-  using Serve = std::function<Result<std::shared_ptr<const LoadedKernel>>(const Spec &spec, const Maxima &maxima)>;
+  // A DecodeTrial launches the candidate kernel in one step, and the kernels that `Serve` returns in all other steps.
+  using Serve = KernelTask::Serve;
 
   // `part` is a spec of decode, except that its field `op` is the operator of the candidate kernel. If the tensors for
   // all sequences of `maxima` do not fit into `mostBytes`, the trial has fewer sequences. A trial with fewer sequences
@@ -30,7 +31,8 @@ public:
 
   Result<TuningResult> check(const LoadedKernel &kernel) override;
   Status launchTimed(const LoadedKernel &kernel, void *stream) override;
-  const TimedShape &timedShape() const override { return shape; }
+  std::string shapeText() const override { return shape.text(); }
+  std::string cut() const override { return cutOfPart; }
 
 private:
   DecodeTrial(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed, TrialLaunches launches);
@@ -81,6 +83,7 @@ private:
   KernelCall timedCall;
   TrialLaunches launches;
   TimedShape shape;
+  std::string cutOfPart;
 };
 
 } // namespace nsa

@@ -7,6 +7,7 @@
 // Thread-safety: one thread at a time may use a KernelTrial.
 #pragma once
 
+#include "runtime/engine/report/timed_shape.h"
 #include "runtime/engine/tune/trial.h"
 
 #include <cstdint>
@@ -30,7 +31,8 @@ public:
   Status launchTimed(const LoadedKernel &kernel, void *stream) override {
     return launches.launch(kernel, timedCall, stream);
   }
-  const TimedShape &timedShape() const override { return shape; }
+  std::string shapeText() const override { return shape.text(); }
+  std::string cut() const override { return cutText(spec, maxima, shape); }
 
 private:
   KernelTrial(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed, TrialLaunches launches)

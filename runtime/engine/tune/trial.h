@@ -6,7 +6,6 @@
 
 #include "runtime/base/device_status.h"
 #include "runtime/device/loaded_kernel.h"
-#include "runtime/engine/report/timed_shape.h"
 #include "runtime/engine/tune/tuning_result.h"
 
 #include <functional>
@@ -55,8 +54,10 @@ public:
   // Launches the kernel once, with the tensors of the call whose time is measured. On a GPU launchTimed does not wait
   // until the kernel has ended.
   virtual Status launchTimed(const LoadedKernel &kernel, void *stream) = 0;
-  // Returns the batch size and the lengths of the call whose time is measured.
-  virtual const TimedShape &timedShape() const = 0;
+  // Returns the sizes of the call whose time is measured: "batch=1 seqlen_q=64 seqlen_k=1024".
+  virtual std::string shapeText() const = 0;
+  // Returns how much of a whole call is measured (cutText), or "" for the whole call.
+  virtual std::string cut() const = 0;
 };
 
 // Returns how many of the free bytes the tensors of a trial may take. If `isServing` is true, trialBytes returns fewer

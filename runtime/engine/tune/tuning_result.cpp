@@ -135,6 +135,14 @@ Status compareCounts(const TuningResult::Output &reference, const TuningResult::
   return Status::ok();
 }
 
+Status compareIntegers(const TuningResult::Output &reference, const TuningResult::Output &result) {
+  for (size_t i = 0; i < reference.values.size(); ++i)
+    if (result.values[i] != reference.values[i])
+      return Status::error(ErrorCode::kInternal, place(result, i) + ", and the reference's " +
+                                                     std::to_string(static_cast<int64_t>(reference.values[i])));
+  return Status::ok();
+}
+
 } // namespace
 
 void TuningResult::Output::addOwnBlocks(const Spec &spec, int64_t before, int64_t queries) {
@@ -185,6 +193,9 @@ Status compareResults(const TuningResult &reference, const TuningResult &result,
       break;
     case TuningResult::Kind::kCounts:
       NSA_RETURN_IF_ERROR(compareCounts(expected, output));
+      break;
+    case TuningResult::Kind::kIntegers:
+      NSA_RETURN_IF_ERROR(compareIntegers(expected, output));
       break;
     }
   }

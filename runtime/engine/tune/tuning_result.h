@@ -15,7 +15,7 @@ namespace nsa {
 
 // The outputs of one run on the host, converted to float.
 struct TuningResult {
-  enum class Kind { kRows, kLse, kLists, kCounts };
+  enum class Kind { kRows, kLse, kLists, kCounts, kIntegers };
   struct Output {
     std::string name; // name of the view or tensor
     Kind kind;

@@ -23,15 +23,14 @@ uint64_t drawSeed() {
 
 } // namespace
 
-TuningSession::TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima,
-                             CompileRequest request, std::vector<Candidate> candidates)
-    : environment(environment), spec(spec), maxima(maxima), request(std::move(request)),
-      candidates(std::move(candidates)), compiled(this->candidates.size()), kernels(this->candidates.size()),
-      inputSeed(drawSeed()), trialSeed(inputSeed) {}
+TuningSession::TuningSession(const Environment &environment, const KernelTask &task, CompileRequest request,
+                             std::vector<Candidate> candidates)
+    : environment(environment), task(task), request(std::move(request)), candidates(std::move(candidates)),
+      compiled(this->candidates.size()), kernels(this->candidates.size()), inputSeed(drawSeed()), trialSeed(inputSeed) {
+}
 
 Result<std::unique_ptr<Trial>> TuningSession::makeTrial(uint64_t seed, double mostBytes) const {
-  return isTunedInDecode(spec) ? DecodeTrial::make(environment.device, spec, maxima, seed, mostBytes, environment.serve)
-                               : KernelTrial::make(environment.device, spec, maxima, seed, mostBytes);
+  return task.makeTrial(environment.device, seed, mostBytes, environment.serve);
 }
 
 void TuningSession::restart() {
@@ -50,7 +49,7 @@ Result<TuneReport> TuningSession::run() {
                        makeTrialThatFits(trialLimit, [this](double most) { return makeTrial(inputSeed, most); }));
   const double madeSeconds = monotonicSeconds() - begin;
   environment.logger.log(LogLevel::kInfo, "tuner",
-                         std::to_string(candidates.size()) + " candidates on " + trial->timedShape().text() +
+                         std::to_string(candidates.size()) + " candidates on " + trial->shapeText() +
                              (cut().empty() ? "" : " (" + cut() + ")") + ", input seed " + std::to_string(inputSeed));
 
   TuneCallbacks callbacks;
@@ -108,19 +107,19 @@ Result<std::shared_ptr<const LoadedKernel>> TuningSession::build(const Candidate
     environment.memo.keep(candidateRequest, made);
   }
   Result<std::shared_ptr<const LoadedKernel>> loaded = LoadedKernel::load(
-      environment.device, made->content, std::make_shared<const Manifest>(made->manifest), made->binary);
+      environment.device, made->content, std::make_shared<const Manifest>(made->manifest), made->binary, task.names());
   if (!loaded)
     return loaded.status();
   Counters::raise(environment.counters.kernelsLoaded);
   int32_t grid[3];
-  NSA_RETURN_IF_ERROR((*loaded)->grid(GridSizes::ofMaxima(spec, maxima), grid));
+  NSA_RETURN_IF_ERROR((*loaded)->grid(task.sizes(), grid));
   kernel = std::move(made);
   return loaded;
 }
 
 std::shared_ptr<const LoadedKernel> TuningSession::buildDefinition() {
   CompileRequest definition = request;
-  definition.templateName = definitionOf(spec.op).definingTemplate;
+  definition.templateName = task.definingTemplate;
   Result<std::vector<Candidate>> listed = environment.compiler.list(definition);
   for (size_t i = 0; listed && i < std::min(listed->size(), kDefinitionAttempts); ++i) {
     std::shared_ptr<const CompiledKernel> kernel;
@@ -131,7 +130,7 @@ std::shared_ptr<const LoadedKernel> TuningSession::buildDefinition() {
 }
 
 Status TuningSession::prepareReference() {
-  std::string_view name = definitionOf(spec.op).definingTemplate;
+  const std::string_view name = task.definingTemplate;
   std::shared_ptr<const LoadedKernel> kernel;
   bool isCandidate = false;
   for (size_t i = 0; i < candidates.size() && !kernel; ++i)
@@ -146,7 +145,7 @@ Status TuningSession::prepareReference() {
     kernel = kernels[i];
   NSA_ASSIGN_OR_RETURN(TuningResult result, trial->check(*kernel));
   // A reference that holds NaN would reject every candidate, each with a misleading text.
-  NSA_RETURN_IF_ERROR(compareResults(result, result, spec.dtype));
+  NSA_RETURN_IF_ERROR(compareResults(result, result, task.dtype));
   reference = std::move(result);
   return Status::ok();
 }
@@ -155,7 +154,7 @@ Status TuningSession::check(size_t index) {
   if (!reference)
     NSA_RETURN_IF_ERROR(prepareReference());
   NSA_ASSIGN_OR_RETURN(TuningResult result, trial->check(*kernels[index]));
-  return compareResults(*reference, result, spec.dtype);
+  return compareResults(*reference, result, task.dtype);
 }
 
 Result<double> TuningSession::measure(size_t index) {

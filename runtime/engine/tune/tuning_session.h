@@ -1,4 +1,4 @@
-// Tunes one spec once. A TuningSession gives the tuner three callbacks: to compile a candidate with the compiler
+// Tunes one task once. A TuningSession gives the tuner three callbacks: to compile a candidate with the compiler
 // library, to compare its result with the result of the tile program on random inputs, and to measure its time on the
 // device.
 // Ownership: a TuningSession borrows everything that it is made with.
@@ -7,11 +7,12 @@
 
 #include "autotune/tuner/tuner.h"
 #include "cache/kernel_store.h"
+#include "runtime/engine/choices/kernel_task.h"
 #include "runtime/engine/compile/candidate_memo.h"
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/options/options.h"
 #include "runtime/engine/report/counters.h"
-#include "runtime/engine/tune/decode_trial.h"
+#include "runtime/engine/tune/trial.h"
 #include "runtime/process/log.h"
 
 #include <functional>
@@ -30,10 +31,10 @@ public:
     const Logger &logger;
     Counters &counters;
     CandidateMemo &memo;
-    DecodeTrial::Serve serve;                    // gives the other kernels of decode
+    KernelTask::Serve serve;                     // gives the other kernels of decode
     const std::function<bool()> *stop = nullptr; // asked whenever the budget is; true ends the tuning
   };
-  TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima, CompileRequest request,
+  TuningSession(const Environment &environment, const KernelTask &task, CompileRequest request,
                 std::vector<Candidate> candidates);
 
   Result<TuneReport> run();
@@ -45,10 +46,9 @@ public:
   // of candidates that were not tried.
   std::vector<Measurement> evidence() const;
   uint64_t seed() const { return inputSeed; }
-  const TimedShape &timedShape() const { return trial->timedShape(); }
-  // Returns a text that says how many of the queries and keys of a call this tuning times, or "" if it times the whole
-  // call.
-  std::string cut() const { return cutText(spec, maxima, trial->timedShape()); }
+  // As Trial::shapeText and Trial::cut.
+  std::string shapeText() const { return trial->shapeText(); }
+  std::string cut() const { return trial->cut(); }
 
 private:
   Result<std::unique_ptr<Trial>> makeTrial(uint64_t seed, double mostBytes) const;
@@ -66,8 +66,7 @@ private:
   Status prepareReference();
 
   Environment environment;
-  Spec spec;
-  Maxima maxima;
+  const KernelTask &task;
   CompileRequest request;
   std::vector<Candidate> candidates;
   std::vector<std::shared_ptr<const CompiledKernel>>

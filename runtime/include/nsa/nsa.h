@@ -1,8 +1,8 @@
 /* NSA Runtime: native sparse attention without Python and without PyTorch. The C ABI.
  *
  * The header nsa.h is the documentation of the C ABI, with the headers that it includes at its end: convert.h (tensors
- * of DLPack, and ranges), report.h (what an engine and a plan do) and tune.h (tuning). What is in none of them is no
- * API.
+ * of DLPack, and ranges), program.h (programs of one's own), report.h (what an engine and a plan do) and tune.h
+ * (tuning). What is in none of them is no API.
  *
  * Conventions
  *  - Every struct that can grow begins with `size`, which the caller sets to sizeof(struct), also before a function
@@ -489,6 +489,7 @@ template <typename T> inline T nsa_init_sized() {
 #endif
 
 #include "convert.h"
+#include "program.h"
 #include "report.h"
 #include "tune.h"
 #endif

@@ -325,38 +325,6 @@ TEST(Problem, KeyIsFixed) {
             "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048 window=512");
 }
 
-TEST(Problem, IsReadFromItsKey) {
-  const Problem own = Problem::make(validSpec(), kMaxima);
-  const auto read = [](const std::string &key) { return Problem::parse(key); };
-  ASSERT_EQ(read(own.key()), own);
-  for (const char *key :
-       {"window", "cmp dtype=bf16 | batch=1", "compress cmp_kind=mlp |"}) // fewer values, as an older library has
-    EXPECT_TRUE(read(key)) << key;
-  for (const char *key :
-       {"", "nothing dtype=bf16 | batch=1", "window dtype=bf17 | batch=1", "window dtype=relu |",
-        "window cmp_kind=int32 |", "window dtype | batch=1", "window dtype= |", "window qk_dim=many |",
-        "window qk_dim=-1 |", "window qk_dim=064 |", "window | batch=3", "window | batch=0", "window | batch=-2",
-        "window | dtype=bf16", "window batch=1 |", "window | | batch=1", "window branches=7 |", "window colour=red |",
-        "window | batch=9223372036854775807"})
-    EXPECT_FALSE(read(key)) << key;
-  EXPECT_FALSE(read("window qk_dim=4294967360 |")) << "2^32 + 64";
-  EXPECT_TRUE(read("window key_offset=1 |"));
-  EXPECT_FALSE(read("window key_offset=0 |")) << "a key names the value only where it is set";
-}
-
-TEST(Problem, SaysHowAnotherDiffers) {
-  const Problem own = *Problem::parse("window dtype=bf16 group=4 | batch=8 seqlen_k=1024 seqlen_q=16");
-  const Problem other = *Problem::parse("window dtype=fp32 group=4 | batch=2 seqlen_k=4096 seqlen_q=16");
-  EXPECT_EQ(own.fixedDifferences(other), 1u);
-  EXPECT_EQ(own.differenceText(other),
-            "dtype=fp32 instead of bf16, batch=2 instead of 8, seqlen_k=4096 instead of 1024");
-  EXPECT_EQ(own.distanceTo(other)->powers, 4);
-  EXPECT_EQ(own.distanceTo(other)->length, 12 + 4);
-  EXPECT_FALSE(own.distanceTo(*Problem::parse("window dtype=bf16 group=4 | batch=8 seqlen_k=1024")));
-  EXPECT_EQ(own.differenceText(own), "");
-  EXPECT_EQ(own.fixedDifferences(*Problem::parse("dense dtype=bf16 | batch=8")), 2u) << "the operator and the group";
-}
-
 // No plan has such a spec yet, but it has a problem of its own.
 TEST(Problem, ATypeOfItsOwnIsPartOfTheKey) {
   Spec spec = validSpec();
@@ -369,7 +337,6 @@ TEST(Problem, ATypeOfItsOwnIsPartOfTheKey) {
   EXPECT_EQ(keyOf(), plain);
   spec.cacheDtype = DType::kFp8E4M3;
   EXPECT_EQ(keyOf(), "window cache_dtype=fp8_e4m3" + plain.substr(plain.find(' ')));
-  EXPECT_EQ(Problem::parse(keyOf())->key(), keyOf());
   spec.op = Operator::kCombine; // reads no cache
   EXPECT_EQ(keyOf().find("cache_dtype"), std::string::npos);
   spec.op = Operator::kWindow;

@@ -18,6 +18,7 @@ struct CompileCall {
   std::map<std::string, std::string> fixed = {{"dtype", "bf16"},  {"group", "8"},        {"packed", "0"},
                                               {"page_size", "0"}, {"many_queries", "1"}, {"qk_dim", "64"},
                                               {"v_dim", "64"}};
+  std::string programText; // of a program of one's own; empty: a template is compiled
   std::string templateName;
   std::map<std::string, std::string> config;
   std::string templateDir;
@@ -83,6 +84,8 @@ private:
     request.driver_version = driverVersion;
     request.stage = stage;
     request.cpu_features = cpuFeatures.c_str();
+    request.program_name = "program";
+    request.program_text = programText.empty() ? nullptr : programText.c_str();
 
     nsa_compiler_result *result = nullptr;
     nsa_compiler_status code = (api().*function)(&request, &result);

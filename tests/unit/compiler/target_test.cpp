@@ -29,7 +29,7 @@ TEST(Target, UnknownNamesListTheKnownOnes) {
 TEST(Target, GivesEveryDriverValue) {
   for (const char *name : kTargetNames)
     for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
-      Values values = (*Target::find(name))->values(Operator::kWindow, dtype, 8);
+      Values values = (*Target::find(name))->values("window", dtype, 8);
       for (const DriverValue &value : driverValues()) {
         ASSERT_TRUE(values.find(value.name)) << name << " " << value.name;
         int64_t number;
@@ -40,7 +40,7 @@ TEST(Target, GivesEveryDriverValue) {
 
 TEST(Target, ValuesFollowTheContract) {
   auto value = [](const char *target, DType dtype, const char *name) {
-    return *(*Target::find(target))->values(Operator::kWindow, dtype, 16).find(name);
+    return *(*Target::find(target))->values("window", dtype, 16).find(name);
   };
   EXPECT_EQ(value("sm_80", DType::kBf16, "element"), "bf16");
   EXPECT_EQ(value("cpu", DType::kF16, "element"), "f16");

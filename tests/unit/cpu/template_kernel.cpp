@@ -35,7 +35,7 @@ void TemplateKernel::compile(const std::string &file, Operator op, const Pairs &
   auto lanes = cpuVectorLanes(features);
   auto dtype = parseDType(fixed.at("dtype"));
   ASSERT_TRUE(target && lanes && dtype);
-  Values values = (*target)->values(op, *dtype, *lanes);
+  Values values = (*target)->values(operatorName(op), *dtype, *lanes);
   for (const auto &[name, value] : fixed)
     values.set(name, value);
   auto candidates = enumerateCandidates(header, values, pinned, (*target)->limits());

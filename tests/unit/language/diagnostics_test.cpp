@@ -1,5 +1,5 @@
 // How messages are written.
-#include "compiler/language/Diagnostics.h"
+#include "compiler/language/syntax/Diagnostics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The layout of texts: every rule of Format.h.
-#include "compiler/language/Format.h"
+#include "compiler/language/syntax/Format.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Tokens: their kinds, their places, the comments between them, and what is no token.
-#include "compiler/language/Lexer.h"
-#include "compiler/language/Suggestion.h"
+#include "compiler/language/syntax/Lexer.h"
+#include "compiler/language/syntax/Suggestion.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // A text of the tile language as a test parses it.
 #pragma once
 
-#include "compiler/language/Parser.h"
+#include "compiler/language/syntax/Parser.h"
 
 #include <memory>
 #include <string>

@@ -1,7 +1,7 @@
 // The programs of the repository: they are read without a message and stand in the one layout, and a layout says the
 // same as the text that it was made of.
-#include "compiler/language/Format.h"
-#include "compiler/language/Lexer.h"
+#include "compiler/language/syntax/Format.h"
+#include "compiler/language/syntax/Lexer.h"
 #include "tests/unit/language/parsed.h"
 #include "tests/unit/language/syntax_text.h"
 

@@ -1,6 +1,6 @@
 // The text of a file: places in it, and the texts that are refused before anything is read.
-#include "compiler/language/Diagnostics.h"
-#include "compiler/language/Source.h"
+#include "compiler/language/syntax/Diagnostics.h"
+#include "compiler/language/syntax/Source.h"
 
 #include <gtest/gtest.h>
 

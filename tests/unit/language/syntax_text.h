@@ -2,7 +2,7 @@
 // operands, and nothing depends on the layout. For tests and the fuzzer. Thread-safety: pure functions.
 #pragma once
 
-#include "compiler/language/Syntax.h"
+#include "compiler/language/syntax/Syntax.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // The programs of docs/language.md are right, stand in the one layout, and have the output that the page shows.
 #include "compiler/check/Check.h"
-#include "compiler/language/Parser.h"
+#include "compiler/language/syntax/Parser.h"
 #include "compiler/language/types/Declarations.h"
 #include "tests/harness/scratch.h"
 
@@ -95,6 +95,20 @@ TEST_F(LanguagePage, OutputIsWhatIsPrinted) {
     }
   }
   EXPECT_EQ(outputs, 2);
+}
+
+// The embed tests compile the installed host, and run the installed program.
+TEST_F(LanguagePage, TheHostAndItsProgramAreInstalled) {
+  const std::string folder = NSA_SOURCE_DIR "/docs/examples/programs/";
+  int found = 0;
+  for (const Fence &fence : fences()) {
+    const bool isProgram = fence.kind == "tile" && nameOf(fence) == "scaled_sum";
+    if (!isProgram && fence.kind != "c")
+      continue;
+    EXPECT_EQ(fence.text, test::readFile(folder + (isProgram ? "scaled_sum.tile" : "host.c")));
+    ++found;
+  }
+  EXPECT_EQ(found, 2);
 }
 
 // The row of a table begins with names in code; what stands in front of a parenthesis is a function.

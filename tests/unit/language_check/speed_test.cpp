@@ -38,7 +38,7 @@ language::GivenValues valuesOf(const language::SyntaxTree &kernel, const languag
   language::Diagnostics diagnostics;
   const auto fixed = fixedNames(language::filesOf(kernel, libraries, diagnostics));
   for (const CheckedProblem &problem : checkedProblems(kernel, fixed, {}, assumed)) {
-    Values values = target.values(problem.op, problem.dtype, 1);
+    Values values = target.values(operatorName(problem.op), problem.dtype, 1);
     values.set("dtype", std::string(dtypeName(problem.dtype)));
     for (const auto &[name, value] : problem.fixed)
       values.set(name, value);

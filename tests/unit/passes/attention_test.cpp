@@ -64,7 +64,7 @@ std::vector<TemplateCandidate> candidatesOf(const Case &c) {
     ADD_FAILURE() << header.status().toString();
     return {};
   }
-  Values given = targetOf(c).values(c.op, c.dtype, kLanes);
+  Values given = targetOf(c).values(operatorName(c.op), c.dtype, kLanes);
   given.set("dtype", std::string(dtypeName(c.dtype)));
   given.set("group", c.group);
   given.set("packed", c.packed);

@@ -21,7 +21,7 @@ TEST(CompileRequest, OfAProblemIsForAnyCandidate) {
   spec.queryHeads = spec.kvHeads = 2;
   spec.qkDim = spec.vDim = 16;
   const Problem problem = Problem::make(spec, {1, 64, 64, 64});
-  const CompileRequest request = requestOf(problem, optionsOfTest(), "cpu");
+  const CompileRequest request = requestOf(ProblemKey::of(problem), optionsOfTest(), "cpu");
   EXPECT_EQ(request.target, "cpu");
   EXPECT_EQ(request.op, problem.opName());
   EXPECT_EQ(request.fixed, problem.fixed());

@@ -80,17 +80,17 @@ TEST_F(CudaTrial, HasFewerSequencesWhereBytesAreFew) {
   maxima = {64, 64, 1, 8192};
   Result<std::unique_ptr<Trial>> decode = makeDecodeTrial(Operator::kMerge);
   ASSERT_TRUE(decode) << decode.status().toString();
-  EXPECT_EQ((*decode)->timedShape().text(), "batch=64 seqlen_q=1 seqlen_k=8192");
+  EXPECT_EQ((*decode)->shapeText(), "batch=64 seqlen_q=1 seqlen_k=8192");
   // A sequence's cache takes about a megabyte.
   decode = makeDecodeTrial(Operator::kMerge, 9e6);
   ASSERT_TRUE(decode) << decode.status().toString();
-  EXPECT_EQ((*decode)->timedShape().text(), "batch=8 seqlen_q=1 seqlen_k=8192");
+  EXPECT_EQ((*decode)->shapeText(), "batch=8 seqlen_q=1 seqlen_k=8192");
 
   spec.op = Operator::kWindow;
   maxima = {64, 64 * 256, 256, 256};
   Result<std::unique_ptr<Trial>> kernel = makeKernelTrial(1e6);
   ASSERT_TRUE(kernel) << kernel.status().toString();
-  EXPECT_EQ((*kernel)->timedShape().text(), "batch=8 seqlen_q=256 seqlen_k=256");
+  EXPECT_EQ((*kernel)->shapeText(), "batch=8 seqlen_q=256 seqlen_k=256");
 }
 
 // What is free may be in pieces, or gone a moment later.
@@ -102,7 +102,7 @@ TEST_F(CudaTrial, OutOfMemoryItTriesHalf) {
   EXPECT_EQ(make(bytes).status().code(), ErrorCode::kOutOfMemory);
   const Result<std::unique_ptr<Trial>> trial = makeTrialThatFits(bytes, make);
   ASSERT_TRUE(trial) << trial.status().toString();
-  EXPECT_EQ((*trial)->timedShape().text(), "batch=8 seqlen_q=1 seqlen_k=8192");
+  EXPECT_EQ((*trial)->shapeText(), "batch=8 seqlen_q=1 seqlen_k=8192");
   EXPECT_TRUE(make(bytes)) << "the next one is as large";
 
   fake_gpu_have_memory(1ul << 30, 0);

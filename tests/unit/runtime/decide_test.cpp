@@ -44,13 +44,8 @@ protected:
   DecideTest() {
     spec.queryHeads = spec.kvHeads = 2;
     spec.qkDim = spec.vDim = 16;
-    request = {.spec = spec,
-               .maxima = maxima,
-               .problem = Problem::make(spec, maxima),
-               .key = Problem::make(spec, maxima).key(),
-               .device = test::cpuDeviceKey(),
-               .target = "cpu"};
-    policy.checkLaunch = [](const SharedManifest &, const Spec &, const Maxima &) { return Status::ok(); };
+    request = {.task = operatorTask(spec, maxima), .device = test::cpuDeviceKey(), .target = "cpu"};
+    policy.checkLaunch = [](const SharedManifest &, const KernelTask &) { return Status::ok(); };
   }
   void store(int64_t seqlenK, const std::string &revision, bool tuned = true) {
     Manifest manifest = *Manifest::parse(test::manifestOf({.templateName = "attention"}, spec));

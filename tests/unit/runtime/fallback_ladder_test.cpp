@@ -22,7 +22,7 @@ ChoiceSummary choice(const std::string &key, const std::string &device = kH200, 
 }
 
 LadderRequest request(int seqlenK = 1024, const std::string &device = kH200, const std::string &target = "sm_90a") {
-  return {*Problem::parse(problem(seqlenK)), device, target};
+  return {*ProblemKey::parse(problem(seqlenK)), device, target};
 }
 
 // "nearest 2048 NVIDIA H200", ...
@@ -93,7 +93,7 @@ TEST(FallbackLadder, OtherKernelsDoNotServe) {
       choice(problem(2048), kH200 + " templates=12"), // made from a folder of templates
       choice("")};
   EXPECT_TRUE(rankFallbacks(request(), choices).empty());
-  EXPECT_EQ(rankFallbacks({*Problem::parse(problem(1024)), kH200 + " templates=12", "sm_90a"}, choices).size(), 1u)
+  EXPECT_EQ(rankFallbacks({*ProblemKey::parse(problem(1024)), kH200 + " templates=12", "sm_90a"}, choices).size(), 1u)
       << "its own folder's do";
 }
 

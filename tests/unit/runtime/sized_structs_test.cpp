@@ -175,6 +175,20 @@ template <> struct Probe<nsa_tune_counts> : TuningCall {
   }
 };
 
+template <> struct Probe<nsa_program_source> {
+  static constexpr std::string_view kName = "source";
+  static constexpr nsa_status kAccepted = NSA_CACHE_MISS;
+  nsa_program_source value() const {
+    nsa_program_source source = NSA_INIT(nsa_program_source);
+    source.text = "kernel nothing\ngrid 1, 1, 1\nthreads 32\n";
+    return source;
+  }
+  nsa_status call(nsa_engine *engine, nsa_program_source *changed, nsa_error *error) const {
+    nsa_program *program = nullptr;
+    return nsa_program_create(engine, changed, nullptr, 0, nullptr, &program, error);
+  }
+};
+
 template <typename T> class SizedStructs : public testing::Test {
 protected:
   // Hands over the first bytes of a struct of `size` bytes, and 0xff behind them.

@@ -1,6 +1,7 @@
 // The texts under which choices and thresholds are stored. A text that changes loses every choice that a database or a
 // pack holds under it, so the digests below stay as they are.
 #include "runtime/base/digest.h"
+#include "runtime/engine/choices/problem_key.h"
 #include "runtime/engine/choices/routes.h"
 #include "runtime/engine/graph/pipeline.h"
 
@@ -90,7 +91,8 @@ TEST(StoredKeys, KeepTheirText) {
     for (const Step &step : stepsOf(request.spec, request.maxima)) {
       const Problem problem = Problem::make(step.spec, step.maxima);
       texts[std::string(operatorName(step.spec.op))].add(problem.key());
-      ASSERT_EQ(Problem::parse(problem.key()), problem) << problem.key();
+      ASSERT_EQ(ProblemKey::of(problem).text(), problem.key());
+      ASSERT_EQ(ProblemKey::parse(problem.key()), ProblemKey::of(problem)) << problem.key();
       if (hasVariants(step.spec.op) || step.spec.op == Operator::kSel)
         texts["family of " + std::string(operatorName(step.spec.op))].add(routeFamily(step.spec));
     }

@@ -1,0 +1,30 @@
+// The rules that are the same for all tensors of a call: on dtype, rank, extents, strides and pointer. An error names
+// the tensor and what of it is wrong.
+// Thread-safety: pure functions, which allocate memory only for an error.
+#pragma once
+
+#include "runtime/base/status.h"
+#include "runtime/engine/call/tensor.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace nsa {
+
+// Returns the error for a tensor that breaks a rule. The error names the tensor and `aspect` as its field: for the
+// tensor "q" and the aspect ".shape", the field is "q.shape".
+Status brokenTensor(std::string_view name, std::string_view aspect, std::string value, std::string rule,
+                    std::string hint = "");
+std::string shapeText(const Tensor &tensor);
+
+// Checks pointer, dtype, rank and strides, but no extent.
+Status checkTensor(std::string_view name, const Tensor &tensor, DType dtype, int rank);
+// Checks one extent. `source` says where the expected extent comes from.
+Status checkExtent(std::string_view name, const Tensor &tensor, int axis, int64_t expected, std::string_view source);
+Status checkContiguous(std::string_view name, const Tensor &tensor, int lastAxis);
+// Checks that no two elements of a tensor share memory. checkDisjoint is for an output tensor whose shape and strides
+// were already checked.
+Status checkDisjoint(std::string_view name, const Tensor &tensor);
+
+} // namespace nsa

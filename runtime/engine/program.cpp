@@ -1,0 +1,123 @@
+#include "runtime/engine/program.h"
+
+#include "runtime/base/device_status.h"
+#include "runtime/base/text.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/program/program_task.h"
+#include "runtime/engine/report/describe.h"
+#include "runtime/engine/report/profiler_range.h"
+
+namespace nsa {
+
+namespace {
+
+Status withTuneHint(const Status &status) {
+  if (status.code() != ErrorCode::kCacheMiss)
+    return status;
+  ErrorInfo info = status.error();
+  info.hint =
+      "tune the program (nsa_program_tune) with an engine of another miss policy, with the same texts and values, "
+      "and into a database that this engine reads";
+  return Status(std::move(info));
+}
+
+} // namespace
+
+Device &Program::device() const { return held->engine->device(); }
+
+size_t Program::workspaceBytes() const { return workspaceAligned(core->kernel->workspaceBytes()); }
+
+Status Program::run(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars, void *workspace,
+                    size_t workspaceBytes, void *stream) const {
+  const ProfilerRange range("nsa run");
+  held->engine->countRun();
+  KernelCall call;
+  NSA_RETURN_IF_ERROR(prepareProgramCall(*interface, tensors, scalars, call));
+  NSA_RETURN_IF_ERROR(checkWorkspace(workspace, workspaceBytes, this->workspaceBytes()));
+  if (device().isGpu())
+    return core->kernel->launch(call, held->statusWord, workspace, stream);
+  int32_t word[kDeviceStatusWords] = {};
+  NSA_RETURN_IF_ERROR(core->kernel->launch(call, word, workspace, stream));
+  return deviceStatus(word[0], word[1]);
+}
+
+Status Program::status(void *stream) const { return device().readStatusWord(held->statusWord, stream); }
+
+std::string Program::describe() const { return describeProgram(*core, source, device().key(), workspaceBytes()); }
+
+Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &source, const ProgramValues &values,
+                                                 void *stream) {
+  const ProfilerRange range("nsa program");
+  const auto failed = [&](Status status) {
+    Counters::raise(ownCounters.plansFailed);
+    return status;
+  };
+  Result<std::shared_ptr<const ProgramInterface>> interface = ProgramInterface::make(*source, values);
+  if (!interface)
+    return failed(interface.status());
+  KernelTask task = programTask(source, *interface);
+  std::shared_ptr<const KernelCore> core;
+  {
+    std::lock_guard lock(programMutex);
+    if (const auto found = programKernels.find(task.key); found != programKernels.end())
+      core = found->second;
+  }
+  PlanSource from = PlanSource::kMemory;
+  if (!core) {
+    Result<bool> capturing = ownDevice->isCapturing(stream);
+    if (!capturing)
+      return failed(capturing.status());
+    if (*capturing)
+      return failed(Status(
+          ErrorInfo{.code = ErrorCode::kCapturing,
+                    .field = "stream",
+                    .value = "capturing",
+                    .message = "the stream captures a graph, and the program '" + task.key + "' is not in memory",
+                    .hint = "make the program once, with the same values, before the capture begins"}));
+    const std::string key = task.key;
+    Planner::Made made = planner->kernelOf(std::move(task));
+    if (!made)
+      return failed(withTuneHint(made.status()));
+    core = std::move(*made);
+    from = core->source;
+    ownCounters.add(core->times);
+    Counters::raise(from == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);
+    std::lock_guard lock(programMutex);
+    programKernels.insert_or_assign(key, core);
+  } else {
+    int32_t grid[3];
+    if (Status status = core->kernel->grid(task.sizes(), grid); !status.isOk())
+      return failed(std::move(status));
+    ownCounters.plansFromMemory.raise();
+  }
+  NSA_ASSIGN_OR_RETURN(Plan * taken, pool->take());
+  PlanPointer held(taken);
+  held->engine = this;
+  return std::unique_ptr<Program>(new Program(std::move(held), std::move(*interface), std::move(core), from));
+}
+
+Result<std::string> Engine::explainProgram(const ProgramSource::Pointer &source, const ProgramValues &values) {
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const ProgramInterface> interface, ProgramInterface::make(*source, values));
+  KernelTask task = programTask(source, std::move(interface));
+  bool inMemory = false;
+  {
+    std::lock_guard lock(programMutex);
+    inMemory = programKernels.contains(task.key);
+  }
+  return describeExplain(planner->explain(std::move(task), {.part = source->kernel}, inMemory));
+}
+
+Result<std::string> Engine::tuneProgram(const ProgramSource::Pointer &source, const ProgramValues &values,
+                                        double budgetSeconds) {
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const ProgramInterface> interface, ProgramInterface::make(*source, values));
+  KernelTask task = programTask(source, std::move(interface));
+  const std::string key = task.key;
+  std::string report;
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> core, planner->tune(std::move(task), report, budgetSeconds));
+  ownCounters.add(core->times);
+  std::lock_guard lock(programMutex);
+  programKernels.insert_or_assign(key, std::move(core)); // later programs of these values get the winner
+  return report;
+}
+
+} // namespace nsa

@@ -1,0 +1,14 @@
+// The task of a program's kernel (kernel_task.h).
+// Thread-safety: pure functions.
+#pragma once
+
+#include "runtime/engine/choices/kernel_task.h"
+#include "runtime/program/program_interface.h"
+
+namespace nsa {
+
+// The key has the program's texts as a digest, the values that are compiled in, and the sizes of its calls, rounded up
+// to powers of two.
+KernelTask programTask(ProgramSource::Pointer source, std::shared_ptr<const ProgramInterface> interface);
+
+} // namespace nsa

@@ -1,0 +1,113 @@
+#include "runtime/engine/program/program_trial.h"
+
+#include "runtime/engine/program/program_call.h"
+#include "runtime/engine/tune/drawn_values.h"
+
+#include <algorithm>
+
+namespace nsa {
+
+Result<std::unique_ptr<Trial>> ProgramTrial::make(Device &device, std::shared_ptr<const ProgramInterface> interface,
+                                                  uint64_t seed, double mostBytes) {
+  NSA_ASSIGN_OR_RETURN(TrialLaunches launches, TrialLaunches::make(device));
+  std::unique_ptr<ProgramTrial> trial(new ProgramTrial(device, std::move(interface), seed, std::move(launches)));
+  NSA_RETURN_IF_ERROR(trial->allocate(mostBytes));
+  NSA_RETURN_IF_ERROR(trial->fill());
+  return std::unique_ptr<Trial>(std::move(trial));
+}
+
+Status ProgramTrial::allocate(double mostBytes) {
+  KnownScalars scalars = interface->given();
+  // A scalar that no size is made of is 1 where its value was not said.
+  for (size_t i = 0; i < interface->scalars().size(); ++i)
+    if (!scalars.has(static_cast<int>(i)))
+      scalars.set(static_cast<int>(i),
+                  interface->scalars()[i].type == ScalarType::kF32 ? std::bit_cast<uint32_t>(1.0F) : 1);
+  double bytes = 0;
+  std::vector<NamedTensor> bound;
+  for (const ProgramTensor &declared : interface->tensors()) {
+    Tensor tensor;
+    tensor.dtype = declared.dtype;
+    int64_t elements = 1;
+    for (const ProgramTensor::Dimension &dimension : declared.dimensions) {
+      if (!dimension.extent)
+        return Status::invalid("tensor " + declared.name, "'" + dimension.label + "'",
+                               "has no extent, so no tensors can be made with which the program is measured",
+                               "declare it, for example " + declared.name + "[" + dimension.label + ": n]");
+      NSA_ASSIGN_OR_RETURN(const int64_t extent, dimension.extent->evaluate(scalars));
+      if (extent < 0 || extent > INT32_MAX)
+        return Status::invalid("tensor " + declared.name, "extent " + std::to_string(extent),
+                               "must be from 0 to 2147483647");
+      tensor.addAxis(extent);
+      elements *= extent;
+    }
+    const auto rank = static_cast<size_t>(tensor.rank);
+    NSA_RETURN_IF_ERROR(setRowMajorStrides({tensor.shape.data(), rank}, {tensor.strides.data(), rank}));
+    bytes += static_cast<double>(elements) * dtypeBytes(declared.dtype);
+    if (bytes > mostBytes)
+      return Status::error(ErrorCode::kOutOfMemory,
+                           "the program's tensors do not fit into the memory for a measurement",
+                           "make it with smaller sizes: tuned kernels serve all sizes");
+    NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer,
+                         DeviceBuffer::allocate(device, static_cast<size_t>(std::max<int64_t>(elements, 1)) *
+                                                            static_cast<size_t>(dtypeBytes(declared.dtype))));
+    tensor.data = buffer.data();
+    memory.push_back({&declared, elements, std::move(buffer)});
+    bound.push_back({declared.name, tensor});
+    if (!declared.isStored)
+      continue;
+    const auto kind = declared.dtype == DType::kI32 ? TuningResult::Kind::kIntegers : TuningResult::Kind::kRows;
+    outputs.push_back(
+        {declared.name, kind, tensor.rank > 0 ? tensor.shape[rank - 1] : 1, elements, tensor.data, declared.dtype});
+  }
+  std::vector<NamedScalar> given;
+  for (size_t i = 0; i < interface->scalars().size(); ++i) {
+    const auto value = static_cast<uint32_t>(scalars.values[i]);
+    given.push_back({interface->scalars()[i].name, interface->scalars()[i].type == ScalarType::kF32
+                                                       ? static_cast<double>(std::bit_cast<float>(value))
+                                                       : static_cast<double>(static_cast<int32_t>(value))});
+  }
+  return prepareProgramCall(*interface, bound, given, call);
+}
+
+// What a program stores to is what it was before each compared run.
+Status ProgramTrial::fill() {
+  std::mt19937_64 draw(seed);
+  for (Memory &each : memory) {
+    if (each.tensor->dtype == DType::kI32) {
+      // Indices of 0 lead into every tensor.
+      const std::vector<int32_t> zeros(static_cast<size_t>(std::max<int64_t>(each.elements, 1)));
+      NSA_RETURN_IF_ERROR(device.upload(each.buffer.data(), zeros.data(), zeros.size() * sizeof(int32_t)));
+    } else if (each.elements > 0) {
+      NSA_RETURN_IF_ERROR(fillDrawn(device, each.buffer.data(), each.tensor->dtype, each.elements, 0, draw));
+    }
+  }
+  return Status::ok();
+}
+
+Result<TuningResult> ProgramTrial::check(const LoadedKernel &kernel) {
+  NSA_RETURN_IF_ERROR(fill());
+  TuningResult result;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (const int place = interface->findTensor(outputs[i].name);
+        !interface->tensors()[static_cast<size_t>(place)].isRead())
+      NSA_RETURN_IF_ERROR(outputs[i].poison(device));
+  NSA_RETURN_IF_ERROR(launches.run(kernel, call));
+  for (const ComparedOutput &output : outputs) {
+    NSA_ASSIGN_OR_RETURN(TuningResult::Output values, output.read(device));
+    result.outputs.push_back(std::move(values));
+  }
+  return result;
+}
+
+std::string ProgramTrial::shapeText() const {
+  std::string text;
+  for (size_t i = 0; i < interface->scalars().size(); ++i)
+    if (interface->isSize(static_cast<int>(i)))
+      text.append(text.empty() ? "" : " ")
+          .append(interface->scalars()[i].name)
+          .append("=" + std::to_string(interface->given().integer(static_cast<int>(i))));
+  return text.empty() ? "one size" : text;
+}
+
+} // namespace nsa

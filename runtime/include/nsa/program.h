@@ -1,0 +1,85 @@
+/* Programs of one's own in the tile language (docs/language.md): compiled, tuned, stored and run as the kernels of
+ * operators are. Included by nsa.h.
+ */
+#ifndef NSA_PROGRAM_H
+#define NSA_PROGRAM_H
+
+#include "nsa.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct nsa_program nsa_program;
+
+/* The text of a program. Set either `path` or `text`. */
+typedef struct nsa_program_source {
+  size_t size;
+  const char
+      *path; /* a file. Libraries that it imports lie in the folder `library` beside it, or ship with the compiler */
+  const char *text; /* a text, which imports only libraries that ship with the compiler */
+  const char *name; /* what messages call `text`; NULL: "program" */
+  int64_t reserved[4];
+} nsa_program_source;
+
+/* A value by name: of what the program declares `fixed`; the element type of the call, "dtype" (bf16, fp16 or fp32); or
+ * the greatest value of a scalar of which the program's grid or tensors are made. Greatest values choose the kernel:
+ * calls with other values are served, too. */
+typedef struct nsa_program_value {
+  const char *name;
+  const char *value;
+} nsa_program_value;
+
+/* A tensor by the name that the program declares. Its dimensions are the declared coordinates in their order, and
+ * behind them the elements of a row. */
+typedef struct nsa_program_tensor {
+  const char *name;
+  const nsa_tensor *tensor;
+} nsa_program_tensor;
+
+/* A scalar by name. A scalar that alone is the extent of a dimension of a bound tensor may be left out. */
+typedef struct nsa_program_scalar {
+  const char *name;
+  double value; /* of an i32 a whole number */
+} nsa_program_scalar;
+
+/* Reads the program, and finds or makes its kernel for the values, as nsa_plan_create_with does for a spec. What is
+ * read here is what runs: a file that changes later changes no nsa_program. The key of the kernel is a digest of the
+ * program's texts, and the values. A program is immutable and may be run by many threads at once. It may be destroyed
+ * after its engine. */
+NSA_API nsa_status nsa_program_create(nsa_engine *engine, const nsa_program_source *source,
+                                      const nsa_program_value *values, size_t value_count, void *stream,
+                                      nsa_program **program, nsa_error *error) NSA_NOEXCEPT;
+NSA_API void nsa_program_destroy(nsa_program *program) NSA_NOEXCEPT;
+
+/* As nsa_plan_workspace_size. */
+NSA_API nsa_status nsa_program_workspace_size(const nsa_program *program, size_t *bytes, nsa_error *error) NSA_NOEXCEPT;
+
+/* Checks the tensors and launches the kernel on `stream`, under the rules of nsa_run: it allocates nothing, takes no
+ * lock and may be captured into a CUDA graph. A tensor that is not optional must be bound. */
+NSA_API nsa_status nsa_program_run(const nsa_program *program, const nsa_program_tensor *tensors, size_t tensor_count,
+                                   const nsa_program_scalar *scalars, size_t scalar_count, void *workspace,
+                                   size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
+
+/* As nsa_plan_status: what the kernel has reported. */
+NSA_API nsa_status nsa_program_status(const nsa_program *program, void *stream, nsa_error *error) NSA_NOEXCEPT;
+
+/* Describes the kernel as JSON; free it with nsa_free. */
+NSA_API nsa_status nsa_program_describe(const nsa_program *program, char **json, nsa_error *error) NSA_NOEXCEPT;
+
+/* Says as JSON which kernel a program would get and why, as nsa_engine_explain does for a spec. */
+NSA_API nsa_status nsa_program_explain(nsa_engine *engine, const nsa_program_source *source,
+                                       const nsa_program_value *values, size_t value_count, char **json,
+                                       nsa_error *error) NSA_NOEXCEPT;
+
+/* Measures the candidates of a program's kernel and stores the winner. `budget_seconds` 0 is the engine's budget. The
+ * report is JSON; `report` may be NULL. Candidates are compared with the first configuration that the compiler lists,
+ * on tensors of drawn numbers; int32 tensors are 0. */
+NSA_API nsa_status nsa_program_tune(nsa_engine *engine, const nsa_program_source *source,
+                                    const nsa_program_value *values, size_t value_count, double budget_seconds,
+                                    char **report, nsa_error *error) NSA_NOEXCEPT;
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#endif

@@ -1,0 +1,56 @@
+#include "runtime/program/parsed_program.h"
+
+#include "compiler/language/syntax/Parser.h"
+
+#include <utility>
+
+namespace nsa {
+
+namespace {
+
+using language::SyntaxTree;
+
+std::vector<std::string> importsOf(const SyntaxTree &tree) {
+  std::vector<std::string> names;
+  for (const language::Item *item : tree.items)
+    if (const auto *import = language::asIf<language::ImportItem>(item))
+      for (const language::Name &library : import->libraries)
+        names.emplace_back(library.text);
+  return names;
+}
+
+} // namespace
+
+const SyntaxTree *ParsedProgram::add(std::string name, std::string text) {
+  const language::SourceFile &file = texts.emplace_back(std::move(name), std::move(text));
+  return files.emplace_back(owned.emplace_back(language::parse(file, messages)).get());
+}
+
+Result<std::unique_ptr<ParsedProgram>> ParsedProgram::parse(const ProgramSource &source, const FindLibrary &find) {
+  std::unique_ptr<ParsedProgram> program(new ParsedProgram);
+  const SyntaxTree *kernel = program->add(source.file, source.text);
+  if (!program->messages.hasErrors() && !kernel->kernel)
+    program->messages.error(kernel->library->range, "a library is no program")
+        .hint("run a file that begins with 'kernel'");
+  // What a library that is found twice imports is known by then. That libraries import each other in a circle is found
+  // by the compiler.
+  for (size_t next = 0; next < program->files.size() && !program->messages.hasErrors(); ++next)
+    for (const std::string &name : importsOf(*program->files[next])) {
+      if (program->libraries.contains(name))
+        continue;
+      if (std::optional<std::string> text = find(name)) {
+        program->add(name + ".tile", *text);
+        program->libraries.emplace(name, std::move(*text));
+      }
+    }
+  if (program->messages.hasErrors())
+    return Status(ErrorInfo{.code = ErrorCode::kCompileFailed,
+                            .field = "program",
+                            .value = source.file,
+                            .rule = "has errors",
+                            .message = program->messages.toString(),
+                            .hint = "nsa check " + source.file + " shows what is wrong"});
+  return program;
+}
+
+} // namespace nsa
