@@ -175,6 +175,28 @@ elseif(CASE MATCHES "^nsa_embed_hello")
     message(STATUS "no python3 with numpy")
   endif()
 
+elseif(CASE STREQUAL "nsa_embed_program")
+  # The host of docs/language.md, with the kernel of the page.
+  set(sources ${tree}/share/nsa/examples/programs)
+  set(build ${WORK}/${CASE})
+  file(REMOVE_RECURSE ${build})
+  file(MAKE_DIRECTORY ${build})
+  set(ENV{NSA_CACHE_DIR} ${build}/cache)
+  run(${CC} -std=c11 -Wall -Wextra -Wshadow -Wconversion -Werror ${sources}/host.c -I${tree}/include -L${tree}/${LIBDIR} -lnsa
+    -Wl,-rpath,${tree}/${LIBDIR} -o ${build}/host)
+  foreach(run cold warm)
+    execute_process(COMMAND ${build}/host ${sources}/scaled_sum.tile WORKING_DIRECTORY ${build} OUTPUT_VARIABLE text
+      COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+    if(NOT text STREQUAL "The last element is 99999.0 * 0.5 + 1 = 50000.5\n")
+      message(FATAL_ERROR "the host printed ${text}")
+    endif()
+  endforeach()
+  # An error of the program is what nsa check prints.
+  file(WRITE ${build}/scaled_sum.tile "kernel scaled_sum\n\nlet x 1\n")
+  execute_process(COMMAND ${build}/host WORKING_DIRECTORY ${build} RESULT_VARIABLE code ERROR_VARIABLE text)
+  if(NOT code EQUAL 1 OR NOT text MATCHES "scaled_sum.tile:3:7: error: expected '=', found '1'\nlet x 1\n")
+    message(FATAL_ERROR "the host ended with ${code}: ${text}")
+  endif()
 elseif(CASE STREQUAL "nsa_embed_readme")
   # What README and the bundle's own README tell a newcomer to run, word for word, and that what the latter names is there.
   set(build ${WORK}/readme)
