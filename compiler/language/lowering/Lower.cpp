@@ -1,6 +1,7 @@
 #include "compiler/language/lowering/Lower.h"
 
 #include "compiler/language/lowering/Lowering.h"
+#include "compiler/language/types/Values.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -164,9 +165,17 @@ void Lowering::loop(const Value *value) {
   if (llvm::is_contained(initial, mlir::Value()))
     return;
   if (loop.isByChunk) {
-    // (high + step - 1) / step, which is 0 where there is nothing to walk: the quotient is rounded towards 0.
-    mlir::Value behind = builder.createOrFold<arith::AddIOp>(loc, high, integer(loop.step - 1));
-    high = builder.createOrFold<arith::DivSIOp>(location(value->range, "chunks"), behind, step);
+    const Location chunks = location(value->range, "chunks");
+    if (language::isPositive(loop.high)) {
+      // (high - 1) / step + 1 takes ptxas fewer registers than the other form in some kernels.
+      mlir::Value last = builder.createOrFold<arith::SubIOp>(loc, high, integer(1));
+      high = builder.createOrFold<arith::AddIOp>(chunks, builder.createOrFold<arith::DivSIOp>(loc, last, step),
+                                                 integer(1));
+    } else {
+      // (high + step - 1) / step, which is 0 where there is nothing to walk: the quotient is rounded towards 0.
+      mlir::Value behind = builder.createOrFold<arith::AddIOp>(loc, high, integer(loop.step - 1));
+      high = builder.createOrFold<arith::DivSIOp>(chunks, behind, step);
+    }
     step = integer(1);
   }
   auto made = scf::ForOp::create(builder, loc, low, high, step, initial);

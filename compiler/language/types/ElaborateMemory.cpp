@@ -140,6 +140,18 @@ Value *Elaborator::placeOf(std::vector<Value *> tiles, const SourceRange &range)
   }
 }
 
+std::span<const Presence> Elaborator::paddingOf(const Axis *axis) {
+  if (axis->extent == axis->count)
+    return {};
+  Value *&index = paddings[axis];
+  if (!index)
+    index = builder.iota(axis, axis->range);
+  Value *&count = paddingBounds[axis];
+  if (!count)
+    count = builder.constant(Constant::ofInteger(axis->count), Element::kI32, axis->range);
+  return program.arena.copy(std::vector{Presence{axis, index, count}});
+}
+
 bool Elaborator::columnsOf(const Address &address, Access &access, std::span<const Presence> &presence) {
   const Tensor &tensor = *address.tensor->tensor;
   if (!address.column) {
@@ -152,18 +164,8 @@ bool Elaborator::columnsOf(const Address &address, Access &access, std::span<con
       return false;
     }
     access.columnAxis = tensor.columnAxis;
-    if (tensor.columnAxis->extent != tensor.columnAxis->count) {
-      // What a padded row has behind its end is 0, and does not take part.
-      Value *&index = paddings[tensor.columnAxis];
-      if (!index)
-        index = builder.iota(tensor.columnAxis, tensor.columnAxis->range);
-      Value *&count = paddingBounds[tensor.columnAxis];
-      if (!count)
-        count =
-            builder.constant(Constant::ofInteger(tensor.columnAxis->count), Element::kI32, tensor.columnAxis->range);
-      const Presence padding{tensor.columnAxis, index, count};
-      presence = builder.united(presence, program.arena.copy(std::vector{padding}));
-    }
+    // What a padded row has behind its end is 0, and does not take part.
+    presence = builder.united(presence, paddingOf(tensor.columnAxis));
     return true;
   }
   if (!tensor.hasColumns) {

@@ -23,7 +23,12 @@ Value *Elaborator::tile(const Expr &expr, std::string_view what) {
 }
 
 Value *Elaborator::filled(Value *value, const Axis *axis, double neutral, const SourceRange &range) {
-  const bool isAbsent = std::ranges::any_of(value->presence, [&](const Presence &known) { return known.axis == axis; });
+  const auto isAlong = [&](const Presence &known) { return known.axis == axis; };
+  // What does not come from memory has its number in the padding of a tile, too.
+  const std::span<const Presence> presence = std::ranges::any_of(value->presence, isAlong)
+                                                 ? value->presence
+                                                 : builder.united(value->presence, paddingOf(axis));
+  const bool isAbsent = std::ranges::any_of(presence, isAlong);
   if (!isAbsent || (neutral == 0 && (value->zero & axis->bit())))
     return value;
   diagnostics
@@ -34,7 +39,7 @@ Value *Elaborator::filled(Value *value, const Axis *axis, double neutral, const 
   fill->number = Constant::ofReal(neutral);
   fill->axis = axis;
   std::vector<Presence> along, rest;
-  for (const Presence &known : value->presence)
+  for (const Presence &known : presence)
     (known.axis == axis ? along : rest).push_back(known);
   // The conditions that it tests are its own presence until what is made of it has none along this axis.
   fill->presence = program.arena.copy(rest);

@@ -235,19 +235,6 @@ void Elaborator::nameValueOf(const Typed &value, std::string_view name) {
     ends.anchor(value.value);
 }
 
-// Whether a size is at least 1 in every call: a maximum, or the rounded quotient of such a size.
-static bool isPositive(const Value *size) {
-  if (isConstant(size))
-    return size->number.integer > 0;
-  if (size->op == Op::kMax)
-    return std::ranges::any_of(size->operands, isPositive);
-  if (size->op != Op::kDivide || !isConstant(size->operands[1]) || size->operands[0]->op != Op::kAdd)
-    return false;
-  const Value *sum = size->operands[0], *divisor = size->operands[1], *addend = sum->operands[1];
-  return divisor->number.integer > 0 && isConstant(addend) && addend->number.integer == divisor->number.integer - 1 &&
-         isPositive(sum->operands[0]);
-}
-
 void Elaborator::declareGrid() {
   if (!declarations.grid)
     return;

@@ -264,6 +264,8 @@ private:
     Value *is;
   };
   std::vector<KnownPlace> places; // comparisons that isAt made
+  // Which elements exist along an axis whose tiles are padded; empty: all do.
+  std::span<const Presence> paddingOf(const Axis *axis);
   // What exists of rows that are padded.
   std::unordered_map<const Axis *, Value *> paddings, paddingBounds;
   struct KnownPick {

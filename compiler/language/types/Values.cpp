@@ -177,6 +177,20 @@ Value *ValueBuilder::make(Op op, Form form, Element element, AxisSet axes, std::
   return value;
 }
 
+bool isPositive(const Value *size) {
+  if (isConstant(size))
+    return size->number.integer > 0;
+  if (size->op == Op::kSelect)
+    return isPositive(size->operands[1]) && isPositive(size->operands[2]);
+  if (size->op == Op::kMax)
+    return std::ranges::any_of(size->operands, isPositive);
+  if (size->op != Op::kDivide || !isConstant(size->operands[1]) || size->operands[0]->op != Op::kAdd)
+    return false;
+  const Value *sum = size->operands[0], *divisor = size->operands[1], *addend = sum->operands[1];
+  return divisor->number.integer > 0 && isConstant(addend) && addend->number.integer == divisor->number.integer - 1 &&
+         isPositive(sum->operands[0]);
+}
+
 Value *ValueBuilder::constant(const Constant &number, Element element, const SourceRange &range) {
   Value *value = program.arena.make<Value>();
   value->op = Op::kConstant;

@@ -91,6 +91,8 @@ private:
 inline bool isConstant(const Value *value, int64_t number) {
   return value->op == Op::kConstant && value->number.kind != Constant::Kind::kReal && value->number.integer == number;
 }
+// Whether a number is at least 1 in every call: a maximum, a choice of such numbers, or the rounded quotient of one.
+bool isPositive(const Value *size);
 inline bool isConstant(const Value *value) { return value->op == Op::kConstant; }
 // Whether the operation computes one element from the same element of each operand.
 inline bool isElementwise(Op op) { return op >= Op::kAdd && op <= Op::kBelow; }
