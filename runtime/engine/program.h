@@ -25,7 +25,6 @@ public:
   size_t workspaceBytes() const;
   // Describes the kernel as JSON.
   std::string describe() const;
-  const ProgramInterface &declared() const { return *interface; }
 
 private:
   friend class Engine;
@@ -33,7 +32,6 @@ private:
           PlanSource source)
       : held(std::move(held)), interface(std::move(interface)), core(std::move(core)), source(source) {}
   Device &device() const;
-  Status reported(int32_t code, int32_t place) const;
 
   PlanPointer held; // its status word, and what keeps the engine; goes last
   std::shared_ptr<const ProgramInterface> interface;

@@ -108,7 +108,7 @@ Result<std::map<std::string, TileTensor>> ProgramDevice::run(const std::string &
   std::vector<nsa_program_value> values;
   for (const auto &[name, value] : call.values)
     values.push_back({name.c_str(), value.c_str()});
-  // The greatest values of the scalars of whole numbers are those of this call.
+  // This call's integer scalars are also the greatest values with which the program is made.
   std::map<std::string, std::string> greatest;
   std::vector<nsa_program_scalar> scalars;
   for (const auto &[name, value] : call.scalars) {

@@ -135,7 +135,7 @@ void ProgramDrawer::functions() {
                      FormulaDrawer::clamped(inner.formulaWith({"(x - y)", {}, 8192}, {}, 2), 8).text + "\n}\n";
     drawer.functions.push_back(name);
   }
-  // One whose axes are those of its values.
+  // A function with axes of its own, which its arguments say.
   functionTexts += "fn weighted[a, b](x: [a, b], y: [a], n: i32) -> [a] {\n"
                    "  var total = 0\n  for i in 0 .. n {\n    total += i\n  }\n"
                    "  return sum(x * y) over b + total as f32\n}\n";
