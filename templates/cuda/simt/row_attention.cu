@@ -116,55 +116,56 @@ NSA_DEVICE void attend(const Arguments &args, const SequencePlace &sequence, int
   const int32 first_key = Facts::kWindowed ? first_windowed_key<Facts>(position, args.window) : 0;
 
   const auto q = load_columns<Facts::kQkDim, kTogether>(args.q.data + args.q.at(sequence.q_entry, time, head).offset, true);
-  // Sums of one segment of keys, and of all segments before it against the maximum `m_total`. A single sum over 65536
-  // keys would lose the bits of small weights: its error reaches the limit of fp32 (docs/specification.md 11).
+  // Sums of the last keys, and of all segments of keys before them against the maximum `m_total`. A single sum over
+  // 65536 keys would lose the bits of small weights: its error reaches the limit of fp32 (docs/specification.md 11).
   constexpr int32 kSegment = 256;
   static_assert(kSegment % Facts::kKeysInFlight == 0);
-  Columns<Facts::kVDim> o_total = {};
-  float l_total = 0;
-  float m = -infinity();
-#pragma unroll 1
-  for (int32 segment = first_key; segment < past_key; segment += kSegment) {
-    Columns<Facts::kVDim> o = {};
-    float l = 0;
-    const float m_total = m;
-    const int32 past_segment = min(segment + kSegment, past_key);
-    for (int32 key = segment; key < past_segment; key += Facts::kKeysInFlight) {
-      Columns<Facts::kQkDim> k[Facts::kKeysInFlight];
-      Columns<Facts::kVDim> v[Facts::kKeysInFlight];
-#pragma unroll
-      for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
-        const int32 key_time = sequence.k_begin + key + i;
-        const bool exists = key + i < past_key;
-        k[i] = load_columns<Facts::kQkDim, kTogether>(args.k.data + args.k.at(sequence.k_entry, key_time, kv_head).offset, exists);
-        v[i] = load_columns<Facts::kVDim, kTogether>(args.v.data + args.v.at(sequence.k_entry, key_time, kv_head).offset, exists);
-      }
-      float s[Facts::kKeysInFlight];
-      float m_next = m;
-#pragma unroll
-      for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
-        s[i] = multiply(q, k[i]);
-        if (key + i >= past_key)
-          s[i] = -infinity();
-        m_next = max_number(m_next, s[i]);
-      }
-      const float decay = decay_between(m, m_next, args.scale_log2);
-      const float m_minus = -finite_maximum(m_next) * args.scale_log2;
-      l *= decay;
-      scale_columns(o, decay);
-#pragma unroll
-      for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
-        const float p = exp2_approx(fmaf(s[i], args.scale_log2, m_minus));
-        l += p;
-        add_columns(o, p, v[i]);
-      }
-      m = m_next;
-    }
+  Columns<Facts::kVDim> o_total = {}, o = {};
+  float l_total = 0, l = 0;
+  float m_total = -infinity(), m = -infinity();
+  const auto end_segment = [&] {
     const float decay = decay_between(m_total, m, args.scale_log2);
     l_total = fmaf(l_total, decay, l);
     scale_columns(o_total, decay);
     add_columns(o_total, 1, o);
+    m_total = m;
+    o = {};
+    l = 0;
+  };
+  for (int32 key = first_key; key < past_key; key += Facts::kKeysInFlight) {
+    Columns<Facts::kQkDim> k[Facts::kKeysInFlight];
+    Columns<Facts::kVDim> v[Facts::kKeysInFlight];
+#pragma unroll
+    for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
+      const int32 key_time = sequence.k_begin + key + i;
+      const bool exists = key + i < past_key;
+      k[i] = load_columns<Facts::kQkDim, kTogether>(args.k.data + args.k.at(sequence.k_entry, key_time, kv_head).offset, exists);
+      v[i] = load_columns<Facts::kVDim, kTogether>(args.v.data + args.v.at(sequence.k_entry, key_time, kv_head).offset, exists);
+    }
+    float s[Facts::kKeysInFlight];
+    float m_next = m;
+#pragma unroll
+    for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
+      s[i] = multiply(q, k[i]);
+      if (key + i >= past_key)
+        s[i] = -infinity();
+      m_next = max_number(m_next, s[i]);
+    }
+    const float decay = decay_between(m, m_next, args.scale_log2);
+    const float m_minus = -finite_maximum(m_next) * args.scale_log2;
+    l *= decay;
+    scale_columns(o, decay);
+#pragma unroll
+    for (int32 i = 0; i < Facts::kKeysInFlight; ++i) {
+      const float p = exp2_approx(fmaf(s[i], args.scale_log2, m_minus));
+      l += p;
+      add_columns(o, p, v[i]);
+    }
+    m = m_next;
+    if ((key - first_key + Facts::kKeysInFlight) % kSegment == 0)
+      end_segment();
   }
+  end_segment();
 
   // A row without weight has the result 0 and the log-sum-exp -inf.
   store_columns<Facts::kVDim, kTogether>(args.out.data + args.out.at(sequence.q_entry, time, head).offset, o_total,
