@@ -18,7 +18,7 @@ constexpr int kMostConstants = 256; // deep, of constants that are made of const
 
 std::string inQuotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-// Calls `visit` with each statement, and with those inside of it.
+// Calls `visit` with each statement, and with each statement inside of it.
 void forEachStatement(std::span<const Statement *const> statements,
                       const std::function<void(const Statement &)> &visit) {
   for (const Statement *statement : statements) {

@@ -42,7 +42,7 @@ struct ExampleTensor {
 struct Example {
   ExampleCase of;
   std::vector<ExampleTensor> tensors;
-  std::vector<std::pair<std::string, double>> scalars; // those that no extent says
+  std::vector<std::pair<std::string, double>> scalars; // the scalars that no extent says
 
   const ExampleTensor &tensor(const std::string &name) const;
 };

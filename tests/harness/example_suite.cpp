@@ -68,7 +68,7 @@ TEST_P(ExampleProgram, IsTunedOnceAndServedFromADatabaseAndAPack) {
   check(engine.get(), example, "pack");
 }
 
-// A kernel serves calls of other sizes than those it was made with.
+// A kernel serves calls of other sizes than the sizes it was made with.
 TEST_P(ExampleProgram, ServesOtherSizesThanItWasMadeWith) {
   const tools::EngineHandle engine = engineOf(settings());
   ExampleCase made = GetParam();

@@ -13,7 +13,7 @@ namespace nsa::test::tile {
 
 struct DrawnProgram {
   std::string text;
-  TileCall call; // its tensors are filled, those that the program stores to as well
+  TileCall call; // all its tensors are filled, also the tensors that the program stores to
   std::set<std::string> outputs;
 };
 

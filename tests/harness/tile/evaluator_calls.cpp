@@ -1,4 +1,4 @@
-// Functions of the language, and those that a program declares.
+// Functions of the language, and functions that a program declares.
 #include "tests/harness/tile/evaluator.h"
 
 #include <algorithm>
