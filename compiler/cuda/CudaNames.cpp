@@ -19,9 +19,10 @@ static constexpr llvm::StringLiteral kReserved =
     "long map max max_number max_or_nan min min_number min_or_nan mutable namespace new next_stage noexcept not "
     "not_a_number not_eq nsa nullptr operator or or_eq PagedView previous_stage private protected public reduce_add "
     "reduce_max register reinterpret_cast report requires return Ring RowVector rsqrtf shared SharedTile short signed "
-    "sizeof splat sqrtf static static_assert static_cast store_columns store_rows store_tile struct switch template "
-    "this thread_local throw to to_float transposed true try typedef typeid typename uint32 uint64 union unsigned "
-    "using View virtual void volatile wait_copies wchar_t while write_tile xor xor_eq";
+    "sizeof splat sqrtf static static_assert static_cast store_columns store_rows store_tile StripedColumns "
+    "StripedTile struct switch template this thread_local throw to to_float transposed true try typedef typeid "
+    "typename uint32 uint64 "
+    "UniformRows union unsigned using View virtual void volatile wait_copies wchar_t while write_tile xor xor_eq";
 
 CudaNames::CudaNames() {
   scopes.emplace_back();

@@ -141,7 +141,8 @@ LogicalResult KernelEmitter::emitWrite(Operation &op) {
   CudaCall call{"write_tile", {(*operands)[0].text, (*operands)[1].text}};
   if (auto partials = dyn_cast<WritePartialsOp>(op))
     call.callee = ("write_partials_" + stringifyReduceKind(partials.getKind())).str();
-  include(isa<WriteOp>(op) ? "write_tile.cuh" : "column.cuh");
+  if (layoutOf(op.getOperand(0)) != Layout::Striped)
+    include(isa<WriteOp>(op) ? "write_tile.cuh" : "column.cuh");
   statement("", call);
   return success();
 }

@@ -63,6 +63,15 @@ FailureOr<std::string> KernelEmitter::tileType(Value tile) {
     include("column.cuh");
     return ("ColumnVector<" + element + ", " + Twine(rows) + ">").str();
   }
+  if (layout == Layout::Striped || layout == Layout::Uniform) {
+    include("striped.cuh");
+    std::string sizes =
+        llvm::join(llvm::map_range(type.getShape(), [](int64_t size) { return std::to_string(size); }), ", ");
+    StringRef name = layout == Layout::Uniform ? "UniformRows<"
+                     : isColumnVector(type)    ? "StripedColumns<"
+                                               : "StripedTile<";
+    return (name + element + ", " + sizes + ", kWarps>").str();
+  }
   if (rows % (16 * warps) != 0)
     return producer->emitError() << "makes a tile of " << rows << " rows, which " << warps
                                  << " warps of 16 rows cannot split";

@@ -40,10 +40,12 @@ FailureOr<CudaCall> KernelEmitter::tileCall(Operation *op) {
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return reduceCall(reduce);
   if (auto partials = dyn_cast<ReadPartialsOp>(op)) {
-    FailureOr<std::string> buffer = text(partials.getBuffer());
-    if (failed(buffer) || failed(tileType(partials)))
+    FailureOr<std::string> buffer = text(partials.getBuffer()), type = tileType(partials);
+    if (failed(buffer) || failed(type))
       return failure();
-    return CudaCall{("read_partials_" + stringifyReduceKind(partials.getKind()) + "<kWarps>").str(), {*buffer}};
+    std::string argument = isColumnVector(partials.getType()) ? "kWarps" : *type;
+    return CudaCall{("read_partials_" + stringifyReduceKind(partials.getKind()) + "<" + argument + ">").str(),
+                    {*buffer}};
   }
   if (auto next = dyn_cast<TopNextOp>(op))
     return nextCall(next);
@@ -58,19 +60,20 @@ FailureOr<CudaCall> KernelEmitter::tileCall(Operation *op) {
 }
 
 FailureOr<CudaCall> KernelEmitter::reduceCall(ReduceOp op) {
-  if (layoutOf(op.getSource()) != Layout::Accumulator)
-    return op.emitOpError() << "reduces a tile that is no accumulator";
+  const bool isStriped = layoutOf(op.getSource()) == Layout::Striped;
+  if (!isStriped && layoutOf(op.getSource()) != Layout::Accumulator)
+    return op.emitOpError() << "reduces a tile that is neither accumulator nor striped";
   FailureOr<std::string> source = text(op.getSource());
   if (failed(source) || failed(tileType(op)))
     return failure();
   StringRef kind = stringifyReduceKind(op.getKind());
-  if (isColumnVector(op.getType())) {
-    if (warps != 1)
-      return op.emitOpError() << "reduces rows that " << warps << " warps hold; they need partial results";
-    return CudaCall{("reduce_rows_" + kind).str(), {*source}};
-  }
-  include("reduce.cuh");
-  return CudaCall{("reduce_" + kind).str(), {*source}};
+  const bool isOfColumns = isColumnVector(op.getType());
+  if (warps != 1 && isOfColumns != isStriped)
+    return op.emitOpError() << "reduces " << (isOfColumns ? "columns" : "rows") << " that " << warps
+                            << " warps hold; they need partial results";
+  if (!isOfColumns && !isStriped)
+    include("reduce.cuh");
+  return CudaCall{((isOfColumns ? "reduce_rows_" : "reduce_") + kind).str(), {*source}};
 }
 
 // The parameter of a map's lambda for an element of `input`. It may hide the variable of the tile, which the lambda

@@ -47,7 +47,12 @@ bool isColumnVector(mlir::Type type);
 // never has a layout.
 std::optional<Layout> layoutOf(mlir::Value tile);
 
-enum class LayoutTarget { kCpu, kGpu };
+// For what layouts are assigned: a CPU, a GPU with fragments of tensor cores, or a GPU with rows that lie across all
+// threads. The tiles of one kernel are either fragments or rows.
+enum class LayoutTarget { kCpu, kGpu, kGpuRows };
+
+// Returns whether `op` works on fragments alone, so that its kernel cannot have rows across all threads.
+bool needsFragments(mlir::Operation *op);
 
 // Returns the layout of a tile for which no operation demands another one.
 Layout ordinaryLayout(mlir::Value tile, LayoutTarget target);

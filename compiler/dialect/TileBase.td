@@ -152,7 +152,8 @@ def Tile_Layout : I32EnumAttr<"Layout", "where the elements of a tile are", [
   I32EnumAttrCase<"Accumulator", 0, "accumulator">, I32EnumAttrCase<"OperandA", 1, "operand_a">,
   I32EnumAttrCase<"Row", 2, "row">, I32EnumAttrCase<"Shared", 3, "shared">,
   I32EnumAttrCase<"Lanes", 4, "lanes">, I32EnumAttrCase<"RowMajor", 5, "row_major">,
-  I32EnumAttrCase<"Column", 6, "column">
+  I32EnumAttrCase<"Column", 6, "column">, I32EnumAttrCase<"Striped", 7, "striped">,
+  I32EnumAttrCase<"Uniform", 8, "uniform">
 ]> {
   let cppNamespace = "::nsa::tile";
   let genSpecializedAttr = 0;
@@ -166,7 +167,10 @@ def Tile_LayoutAttr : EnumAttr<Tile_Dialect, Tile_Layout, "layout"> {
     - `operand_a`: fragments of m16k16, for the left side of a dot in 16-bit types;
     - `row`: one value per row of an accumulator, in the threads that hold the row;
     - `column`: one value per column of an accumulator, in the threads that hold the column;
-    - `shared`: swizzled in shared memory, for the right side of a dot, and for its left side in f32.
+    - `shared`: swizzled in shared memory, for the right side of a dot, and for its left side in f32;
+    - `striped`: each row lies across all threads of the program, 8 neighbouring columns with each thread. A tile with one value
+      per column lies as a row does;
+    - `uniform`: one value per row of a striped tile, in all threads.
 
     Layouts of a CPU:
 

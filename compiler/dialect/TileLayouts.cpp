@@ -12,19 +12,27 @@ static RankedTensorType typeOf(Value tile) { return cast<RankedTensorType>(tile.
 Layout nsa::tile::ordinaryLayout(Value tile, LayoutTarget target) {
   if (target == LayoutTarget::kCpu)
     return Layout::Lanes;
+  const bool isRowVector = typeOf(tile).getRank() == 1 && !isColumnVector(tile.getType());
+  if (target == LayoutTarget::kGpuRows)
+    return isRowVector ? Layout::Uniform : Layout::Striped;
   if (isColumnVector(tile.getType()))
     return Layout::Column;
-  return typeOf(tile).getRank() == 1 ? Layout::Row : Layout::Accumulator;
+  return isRowVector ? Layout::Row : Layout::Accumulator;
 }
 
 Layout nsa::tile::memoryLayout(LayoutTarget target) {
   return target == LayoutTarget::kCpu ? Layout::RowMajor : Layout::Shared;
 }
 
+bool nsa::tile::needsFragments(Operation *op) {
+  auto reduce = dyn_cast<ReduceOp>(op);
+  return isa<DotOp, ShiftOp, TopInsertOp, TopNextOp>(op) || (reduce && reduce.getKind() == ReduceKind::Last);
+}
+
 bool LoadOp::offersLayout(Layout layout, LayoutTarget target) {
   if (layout == ordinaryLayout(getResult(), target))
     return true;
-  return typeOf(getResult()).getRank() == 2 &&
+  return typeOf(getResult()).getRank() == 2 && target != LayoutTarget::kGpuRows &&
          (layout == memoryLayout(target) || (target == LayoutTarget::kGpu && layout == Layout::OperandA));
 }
 

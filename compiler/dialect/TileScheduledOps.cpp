@@ -35,23 +35,28 @@ LogicalResult ReadOp::verify() { return verifyStage(*this, getBuffer().getType()
 
 LogicalResult WriteOp::verify() { return verifyStage(*this, getBuffer().getType(), /*stage=*/nullptr); }
 
-// Checks the buffer for partial results of a reduction to one value for each of `columns` columns.
-static LogicalResult verifyPartials(Operation *op, ReduceKind kind, BufferType buffer, int64_t columns) {
+// Checks the buffer for partial results of a reduction to `values` values, one per column or one per row.
+static LogicalResult verifyPartials(Operation *op, ReduceKind kind, BufferType buffer, int64_t values,
+                                    bool isOfColumns) {
   if (kind == ReduceKind::Last)
     return op->emitOpError("has no partial results of the last column");
-  if (!buffer.getTile().getElementType().isF32() || buffer.getTile().getDimSize(1) != columns)
-    return op->emitOpError() << "has " << buffer << " for partial results of " << columns << " columns of f32";
+  RankedTensorType tile = buffer.getTile();
+  const bool fits = isOfColumns ? tile.getDimSize(1) == values : tile.getDimSize(0) >= values;
+  if (!tile.getElementType().isF32() || !fits)
+    return op->emitOpError() << "has " << buffer << " for partial results of " << values
+                             << (isOfColumns ? " columns" : " rows") << " of f32";
   return verifyStage(op, buffer, /*stage=*/nullptr);
 }
 
 LogicalResult WritePartialsOp::verify() {
-  return verifyPartials(*this, getKind(), getBuffer().getType(), getSource().getType().getDimSize(1));
+  // Warps hold columns of fragments, and rows of striped tiles.
+  const bool isOfColumns = layoutOf(getSource()) != Layout::Striped;
+  return verifyPartials(*this, getKind(), getBuffer().getType(), getSource().getType().getDimSize(isOfColumns ? 1 : 0),
+                        isOfColumns);
 }
 
 LogicalResult ReadPartialsOp::verify() {
-  if (!isColumnVector(getType()))
-    return emitOpError() << "makes " << getType() << "; partial results become one value per column";
-  return verifyPartials(*this, getKind(), getBuffer().getType(), getType().getDimSize(0));
+  return verifyPartials(*this, getKind(), getBuffer().getType(), getType().getDimSize(0), isColumnVector(getType()));
 }
 
 //===----------------------------------------------------------------------===//

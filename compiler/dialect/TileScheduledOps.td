@@ -89,9 +89,11 @@ def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>,
 }
 
 def Tile_WritePartialsOp : Tile_Op<"write_partials", [MemoryEffects<[MemWrite]>]> {
-  let summary = "reduces the rows that each warp holds, and writes one row for each warp to a buffer";
+  let summary = "reduces what each warp holds of a column or of a row, and writes the result to a buffer";
   let description = [{
-    The first half of a `tile.reduce` along rows that several warps hold. The buffer has at least a row for each warp.
+    The first half of a `tile.reduce` of what several warps hold: the columns of an accumulator, or the rows of a striped tile.
+    For columns the buffer has at least a row for each warp. For rows it has at least a row for each row, with an element for
+    each warp.
 
     ```mlir
     tile.write_partials add %weights to %partials : tensor<64x32xf32>, !tile.buffer<tensor<8x32xf32>>
@@ -103,9 +105,9 @@ def Tile_WritePartialsOp : Tile_Op<"write_partials", [MemoryEffects<[MemWrite]>]
 }
 
 def Tile_ReadPartialsOp : Tile_Op<"read_partials", [MemoryEffects<[MemRead]>]> {
-  let summary = "combines the rows that the warps wrote, in the order of the warps";
+  let summary = "combines what the warps wrote, in the order of the warps";
   let description = [{
-    The second half of a `tile.reduce` along rows.
+    The second half of a `tile.reduce` of what several warps hold.
 
     ```mlir
     %sums = tile.read_partials add %partials : !tile.buffer<tensor<8x32xf32>> -> tensor<32xf32, #tile.column>

@@ -25,10 +25,16 @@ struct Demand {
 
 Type elementOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getElementType(); }
 
-// The shapes that tensor core fragments can hold.
+// The shapes that tensor core fragments can hold, and rows across all threads.
 class FragmentRules {
 public:
   explicit FragmentRules(int64_t warps) : warps(warps) {}
+
+  // Whether all warps hold whole slabs of the rows of `tile`.
+  bool hasWholeSlabs(Value tile) const {
+    auto type = cast<RankedTensorType>(tile.getType());
+    return isColumnVector(type) || type.getDimSize(0) % (kSlabRows * warps) == 0;
+  }
 
   LogicalResult check(Operation *op, Layout layout) const {
     auto tile = cast<RankedTensorType>(op->getResult(0).getType());
@@ -38,10 +44,13 @@ public:
                                  << " rows; in shared memory they are multiples of " << kSharedRows;
       return success();
     }
-    if (layout == Layout::Column) {
-      if (tile.getDimSize(0) % kAccumulatorColumns != 0)
-        return op->emitOpError() << "has a tile of " << tile.getDimSize(0)
-                                 << " columns; as column they are multiples of " << kAccumulatorColumns;
+    if (layout == Layout::Uniform)
+      return success();
+    if (layout == Layout::Column || layout == Layout::Striped) {
+      const int64_t columns = tile.getShape().back();
+      if (columns % kAccumulatorColumns != 0)
+        return op->emitOpError() << "has a tile of " << columns << " columns; as " << stringifyLayout(layout)
+                                 << " they are multiples of " << kAccumulatorColumns;
       return success();
     }
     if (tile.getDimSize(0) % (kSlabRows * warps) != 0)
@@ -71,7 +80,8 @@ public:
 
 private:
   // For 16-bit types: mma.sync m16n8k16, two of them for each ldmatrix.x4 of the right side. For f32: steps of the
-  // accumulator's column tiles in both directions.
+  // accumulator's column tiles in both directions. A thread holds as many neighbouring columns of a row across all
+  // threads as a column tile has.
   static constexpr int64_t kSlabRows = 16, kSharedRows = 8, kAccumulatorColumns = 8, kHalfGranule = 16,
                            kFloatGranule = 8;
   int64_t warps;
@@ -83,6 +93,7 @@ struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
   void runOnOperation() override {
     joined = {};
     demands.clear();
+    layouts = target == LayoutTarget::kGpu && hasRowsAcrossThreads() ? LayoutTarget::kGpuRows : target;
     getOperation().walk([&](Operation *op) { joinControlFlow(op); });
     insertConversions();
     WalkResult walk = getOperation().walk(
@@ -92,11 +103,23 @@ struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
         bool makesTile = op->getNumResults() == 1 && isTile(op->getResult(0));
         return makesTile && failed(assign(op)) ? WalkResult::interrupt() : WalkResult::advance();
       });
-    if (walk.wasInterrupted() || (target == LayoutTarget::kGpu && failed(checkFragments())))
+    if (walk.wasInterrupted() || (layouts != LayoutTarget::kCpu && failed(checkFragments())))
       signalPassFailure();
   }
 
 private:
+  // Rows lie across all threads where fragments cannot hold a tile, and no operation needs fragments.
+  bool hasRowsAcrossThreads() {
+    auto warps = getOperation()->getAttrOfType<IntegerAttr>(kWarpsAttr);
+    bool fits = true, isFree = true;
+    getOperation().walk([&](Operation *op) {
+      isFree &= !needsFragments(op);
+      for (Value result : op->getResults())
+        fits &= !warps || !isTile(result) || FragmentRules(warps.getInt()).hasWholeSlabs(result);
+    });
+    return isFree && !fits;
+  }
+
   void join(Value a, Value b) {
     if (isTile(a))
       joined.unionSets(a.getAsOpaquePointer(), b.getAsOpaquePointer());
@@ -135,19 +158,19 @@ private:
   // the producer, a load, would have to make it in two layouts.
   void insertConversions() {
     llvm::MapVector<void *, Wanted> wanted;
-    const Layout inMemory = memoryLayout(target);
+    const Layout inMemory = memoryLayout(layouts);
     getOperation().walk([&](LayoutOpInterface op) {
       for (OpOperand &operand : op->getOpOperands()) {
         if (!isTile(operand.get()))
           continue;
         Wanted &tile = wanted[classOf(operand.get())];
-        if (op.getOperandLayout(operand, target) == inMemory)
+        if (op.getOperandLayout(operand, layouts) == inMemory)
           tile.inMemory.push_back(&operand);
         else
           tile.isWantedElsewhere = true;
       }
       if (op->getNumResults() == 1 && isTile(op->getResult(0)))
-        wanted[classOf(op->getResult(0))].isMadeInMemory &= op.offersLayout(inMemory, target);
+        wanted[classOf(op->getResult(0))].isMadeInMemory &= op.offersLayout(inMemory, layouts);
     });
     llvm::DenseMap<Value, Value> converted;
     for (auto &[leader, tile] : wanted)
@@ -188,10 +211,10 @@ private:
     // A layout that was written by hand counts as a demand.
     if (auto layout = op->getAttrOfType<LayoutAttr>(kLayoutAttr))
       demand(op->getResult(0), layout.getValue(), op);
-    if (auto layouts = dyn_cast<LayoutOpInterface>(op)) {
+    if (auto reader = dyn_cast<LayoutOpInterface>(op)) {
       for (OpOperand &operand : op->getOpOperands())
         if (isTile(operand.get()))
-          demand(operand.get(), layouts.getOperandLayout(operand, target), op);
+          demand(operand.get(), reader.getOperandLayout(operand, layouts), op);
       return success();
     }
     // Control flow passes tiles on, in whatever layout.
@@ -212,8 +235,8 @@ private:
         error.attachNote(side.by->getLoc()) << side.by->getName() << " needs " << stringifyLayout(side.layout);
       return error;
     }
-    Layout layout = known.empty() ? ordinaryLayout(tile, target) : known[0].layout;
-    if (!op.offersLayout(layout, target)) {
+    Layout layout = known.empty() ? ordinaryLayout(tile, layouts) : known[0].layout;
+    if (!op.offersLayout(layout, layouts)) {
       InFlightDiagnostic error = op->emitOpError() << "cannot make a tile of layout " << stringifyLayout(layout);
       error.attachNote(known[0].by->getLoc()) << known[0].by->getName() << " needs it";
       return error;
@@ -236,6 +259,7 @@ private:
     return failure(walk.wasInterrupted());
   }
 
+  LayoutTarget layouts = LayoutTarget::kGpu;
   // Values as opaque pointers, because EquivalenceClasses needs an order.
   llvm::EquivalenceClasses<void *> joined;
   llvm::DenseMap<void *, SmallVector<Demand>> demands;

@@ -73,25 +73,32 @@ private:
     return success();
   }
 
-  // One warp reduces its rows in registers.
+  // One warp reduces in registers.
   LogicalResult lowerReduction(ReduceOp reduce) {
     auto warps = function->getAttrOfType<IntegerAttr>(kWarpsAttr);
     if (!warps)
       return function.emitError() << "has no '" << kWarpsAttr << "', by which a GPU splits the rows of a tile";
     if (warps.getInt() == 1)
       return success();
-    auto columns = cast<RankedTensorType>(reduce.getType());
-    int64_t rows = static_cast<int64_t>(llvm::alignTo(warps.getInt(), kRowsOfBuffer));
-    BufferOp buffer =
-        makeBuffer(reduce, RankedTensorType::get({rows, columns.getDimSize(0)}, columns.getElementType()));
+    // Each warp has a row of partial results for the columns, or a column of them for the rows.
+    auto vector = cast<RankedTensorType>(reduce.getType());
+    auto rounded = [](int64_t size, uint64_t multiple) {
+      return static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(size), multiple));
+    };
+    SmallVector<int64_t> shape = {rounded(warps.getInt(), kRowsOfBuffer), vector.getDimSize(0)};
+    if (!isColumnVector(vector))
+      shape = {rounded(vector.getDimSize(0), kRowsOfBuffer), rounded(warps.getInt(), kFloatsOfChunk)};
+    BufferOp buffer = makeBuffer(reduce, RankedTensorType::get(shape, vector.getElementType()));
     OpBuilder builder(reduce);
     WritePartialsOp::create(builder, reduce.getLoc(), reduce.getKind(), reduce.getSource(), buffer);
-    replace(reduce, ReadPartialsOp::create(builder, reduce.getLoc(), columns, reduce.getKind(), buffer));
+    replace(reduce, ReadPartialsOp::create(builder, reduce.getLoc(), vector, reduce.getKind(), buffer));
     return success();
   }
 
   // The rows of a tile in shared memory are a multiple of this, because ldmatrix reads eight rows at a time.
   static constexpr uint64_t kRowsOfBuffer = 8;
+  // A row of a tile in shared memory is a number of 16-byte chunks.
+  static constexpr uint64_t kFloatsOfChunk = 4;
 
   func::FuncOp function;
   BufferOp lastBuffer;
@@ -101,10 +108,11 @@ struct InsertCopies : impl::InsertCopiesBase<InsertCopies> {
   void runOnOperation() override {
     SmallVector<Operation *> throughShared;
     getOperation().walk([&](Operation *op) {
-      auto reduce = dyn_cast<ReduceOp>(op);
-      std::optional<Layout> layout = isa<LoadOp>(op) ? layoutOf(op->getResult(0)) : std::nullopt;
-      if (layout == Layout::Shared || layout == Layout::OperandA || isa<ConvertLayoutOp>(op) ||
-          (reduce && isColumnVector(reduce.getType())))
+      std::optional<Layout> layout = isa<LoadOp, ReduceOp>(op) ? layoutOf(op->getResult(0)) : std::nullopt;
+      // Several warps hold a column of an accumulator, and a row of a striped tile.
+      bool isShared = isa<ReduceOp>(op) ? layout == Layout::Column || layout == Layout::Uniform
+                                        : layout == Layout::Shared || layout == Layout::OperandA;
+      if (isShared || isa<ConvertLayoutOp>(op))
         throughShared.push_back(op);
     });
     CopyInserter inserter(getOperation());

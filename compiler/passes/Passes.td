@@ -52,6 +52,10 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
     | one value per column | `column` | `lanes` |
     | all other tiles | `accumulator` | `lanes` |
 
+    A kernel may have a tile whose rows are no whole slabs of 16 rows for each warp, as the one row of a softmax over thousands of
+    columns. If no operation of the kernel works on fragments alone (dot, shift, lists, the last column), its matrices and its
+    values per column are `striped`, and its values per row are `uniform`.
+
     There is one conversion: a tile that a dot reads from memory, and that its producer cannot make there, gets a
     `tile.convert_layout`. Its producer is a computation, or on a CPU also a load whose tile is read in `lanes` too. On a GPU a
     loaded tile that is a left side and is read from memory by another dot is read there by both.
@@ -110,8 +114,9 @@ def InsertCopies : Pass<"tile-insert-copies", "::mlir::func::FuncOp"> {
     function, a `tile.copy` that starts to fill the buffer, and a `tile.read` of the tile with the load's layout. Other loads
     go from memory to registers and stay as they are.
 
-    A `tile.convert_layout` becomes a buffer, a `tile.write` of the computed tile and a `tile.read`. A `tile.reduce` along rows
-    that several warps hold becomes a buffer, `tile.write_partials` and `tile.read_partials`.
+    A `tile.convert_layout` becomes a buffer, a `tile.write` of the computed tile and a `tile.read`. A `tile.reduce` of what
+    several warps hold, a column of an accumulator or a row of a striped tile, becomes a buffer, `tile.write_partials` and
+    `tile.read_partials`.
 
     Before:
     ```mlir

@@ -49,10 +49,8 @@ public:
     ASSERT_EQ(values.size(), count(shape)) << name;
     result.tensors.push_back({name, dtype, std::move(shape), isOutput, std::move(values), rowElements});
   }
-  // Rows are made of the last `rowAxes` dimensions.
-  void output(const std::string &name, const std::vector<int64_t> &shape, Values values, int rowAxes = 1) {
-    const std::vector<int64_t> row(shape.end() - rowAxes, shape.end());
-    add(name, result.of.dtype, shape, true, std::move(values), static_cast<int64_t>(count(row)));
+  void output(const std::string &name, const std::vector<int64_t> &shape, Values values) {
+    add(name, result.of.dtype, shape, true, std::move(values), shape.back());
   }
   void scalar(const std::string &name, double value) { result.scalars.emplace_back(name, value); }
   Example done() { return std::move(result); }
@@ -77,31 +75,22 @@ void softmax(std::span<double> scores) {
 }
 
 void drawSoftmax(Drawing &drawing) {
-  const int64_t rows = drawing.size("rows"), columns = drawing.size("columns"), pieces = (columns + 15) / 16;
-  const std::vector<int64_t> shape = {rows, pieces, 16};
-  Values x = drawing.input("x", shape, 3, [&](Values &values) {
-    // The first row has no finite element, and the second one has none in its first half. Padding may hold anything.
-    std::fill_n(values.begin(), pieces * 16 + columns / 2, -std::numeric_limits<double>::infinity());
-    for (int64_t row = 0; row < rows; ++row)
-      std::fill_n(values.begin() + row * pieces * 16 + columns, pieces * 16 - columns,
-                  std::numeric_limits<double>::quiet_NaN());
+  const int64_t rows = drawing.size("rows"), columns = drawing.size("columns");
+  Values x = drawing.input("x", {rows, columns}, 3, [&](Values &values) {
+    // The first row has no finite element, and the second one has none in its first half.
+    std::fill_n(values.begin(), columns + columns / 2, -std::numeric_limits<double>::infinity());
   });
-  for (int64_t row = 0; row < rows; ++row) {
-    const std::span<double> elements = std::span(x).subspan(static_cast<size_t>(row * pieces * 16));
-    softmax(elements.first(static_cast<size_t>(columns)));
-    std::ranges::fill(elements.subspan(static_cast<size_t>(columns)).first(static_cast<size_t>(pieces * 16 - columns)),
-                      0);
-  }
-  drawing.output("y", shape, std::move(x), 2);
+  for (int64_t row = 0; row < rows; ++row)
+    softmax(std::span(x).subspan(static_cast<size_t>(row * columns), static_cast<size_t>(columns)));
+  drawing.output("y", {rows, columns}, std::move(x));
 }
 
 void drawRmsNorm(Drawing &drawing) {
   const int64_t rows = drawing.size("rows"), columns = drawing.size("columns");
   const double epsilon = 1e-5;
-  const std::vector<int64_t> shape = {rows, columns / 16, 16};
-  Values sum = drawing.input("x", shape);
-  const Values residual = drawing.input("residual", shape);
-  const Values weight = drawing.input("weight", {columns / 16, 16});
+  Values sum = drawing.input("x", {rows, columns});
+  const Values residual = drawing.input("residual", {rows, columns});
+  const Values weight = drawing.input("weight", {1, columns});
   Values y(sum.size());
   for (int64_t row = 0; row < rows; ++row) {
     double squares = 0;
@@ -115,8 +104,8 @@ void drawRmsNorm(Drawing &drawing) {
       y[at] = sum[at] / std::sqrt(squares / static_cast<double>(columns) + epsilon) * weight[static_cast<size_t>(i)];
     }
   }
-  drawing.output("y", shape, std::move(y), 2);
-  drawing.output("new_residual", shape, std::move(sum), 2);
+  drawing.output("y", {rows, columns}, std::move(y));
+  drawing.output("new_residual", {rows, columns}, std::move(sum));
   drawing.scalar("epsilon", epsilon);
 }
 
@@ -194,7 +183,7 @@ const std::vector<Kind> &kinds() {
       {"softmax",
        drawSoftmax,
        {{{"rows", 37}, {"columns", 77}}, {{"rows", 5}, {"columns", 1}}, {{"rows", 19}, {"columns", 2050}}}},
-      {"rms_norm", drawRmsNorm, {{{"rows", 37}, {"columns", 80}}, {{"rows", 19}, {"columns", 2064}}}},
+      {"rms_norm", drawRmsNorm, {{{"rows", 37}, {"columns", 77}}, {{"rows", 19}, {"columns", 2064}}}},
       {"gemm",
        drawGemm,
        {{{"rows", 45}, {"columns", 77}, {"depth", 100}}, {{"rows", 130}, {"columns", 136}, {"depth", 72}}}},

@@ -53,6 +53,9 @@ TEST(Examples, SpillNothing) {
         for (const uint32_t present : {kHmma, kLdsm})
           EXPECT_EQ(opcodes[present] > 0, example.hasProducts && std::string(dtype) == "bf16") << std::hex << present;
         EXPECT_EQ(opcodes[kLdgsts] > 0, example.hasProducts) << "loads run ahead of the products";
+        if (!example.hasProducts)
+          for (const uint32_t access : {kLdg, kStg})
+            EXPECT_GT(opcodes[access | kWide], 0) << "rows are moved 16 bytes at a time: " << std::hex << access;
         for (const uint32_t absent : {kLdl, kStl})
           EXPECT_EQ(opcodes[absent], 0) << std::hex << absent;
       }

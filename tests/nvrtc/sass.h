@@ -20,9 +20,13 @@ enum Opcode : uint32_t {
   kUtmaldg = 0x5b4,        // cp.async.bulk.tensor from global memory
   kLdl = 0x983,            // load from local memory: a spill, or an array with a run-time index
   kStl = 0x387,            // store to local memory
+  kLdg = 0x981,            // load from global memory
+  kStg = 0x986,            // store to global memory
+  kWide = 0x1000,          // added to the opcode of a load or a store of 16 bytes: three higher bits have its size
 };
 
-// Opcode -> occurrences over all kernels of the cubin. Empty if `cubin` is no 64-bit ELF file with code.
+// Opcode -> occurrences over all kernels of the cubin. Accesses to global memory of 16 bytes are counted once more,
+// with kWide. Empty if `cubin` is no 64-bit ELF file with code.
 inline std::map<uint32_t, int> countOpcodes(std::string_view cubin) {
   std::map<uint32_t, int> counts;
   bool inBounds = true;
@@ -45,8 +49,13 @@ inline std::map<uint32_t, int> countOpcodes(std::string_view cubin) {
     if (name > cubin.size() || !cubin.substr(name).starts_with(".text."))
       continue;
     const size_t begin = read(header + 24, uint64_t{}), bytes = read(header + 32, uint64_t{});
-    for (size_t word = begin; word + 16 <= begin + bytes && inBounds; word += 16)
-      ++counts[read(word, uint32_t{}) & 0xfff];
+    for (size_t word = begin; word + 16 <= begin + bytes && inBounds; word += 16) {
+      const uint32_t opcode = read(word, uint32_t{}) & 0xfff;
+      ++counts[opcode];
+      const bool isOfMemory = opcode == kLdg || opcode == kStg;
+      if (isOfMemory && (read(word + 8, uint32_t{}) >> 9 & 7) == 6)
+        ++counts[opcode | kWide];
+    }
   }
   return inBounds ? counts : std::map<uint32_t, int>();
 }

@@ -63,8 +63,8 @@ void ProgramDrawer::insideColumns(const std::string &place, bool isLoop) {
     drawer.numbers.push_back(let(columnLoad(place)));
   for (int64_t left = drawer.from(0, 3); left > 0; --left)
     drawer.numbers.push_back(let(drawer.formulaWith(x, kTile, 3)));
-  // What a mask fills exists, so that it may move along the columns.
-  if (drawer.oneIn(4)) {
+  // What a mask fills exists, so that it may move along the columns. A GPU moves fragments alone.
+  if (!hasLongRows && drawer.oneIn(4)) {
     const std::string row = FormulaDrawer::clamped(drawer.formula(kRow, 1), 64).text;
     const Known whole = let({"mask(" + FormulaDrawer::clamped(drawer.formulaWith(x, kTile, 1), 64).text + ", " +
                                  drawer.condition(kTile, 1) + ", " + literal(drawer.number()) + ") over column",

@@ -24,6 +24,15 @@ ProgramDrawer::ProgramDrawer(uint64_t seed, const std::string &dtype, bool isGpu
   branches = drawer.from(1, 3);
   stages = drawer.from(1, 2);
   isChunked = drawer.oneIn(3);
+  // Few rows of many columns, which a GPU lays across all threads.
+  hasLongRows = drawer.oneIn(4);
+  if (hasLongRows) {
+    rowTile = drawer.from(1, 5);
+    columnTile = 8 * drawer.from(1, 80);
+    rows = drawer.from(1, 20);
+    columns = drawer.from(1, 700);
+    keys = rows;
+  }
 }
 
 void ProgramDrawer::open(const std::string &head) {
@@ -237,7 +246,8 @@ std::string ProgramDrawer::header() const {
   std::string text = "kernel drawn\nimport softmax\n\nfixed columns, width, out_width\n";
   text += "choice row_tile = " + number(rowTile) + ", column_tile = " + number(columnTile) +
           ", key_tile = " + number(keyTile) + ", warps = 1 | 2 | 4, stages = 1 | 2\n";
-  text += "require cpu ? warps == 1 && stages == 1 : row_tile == 16 * warps && stages == " + number(stages) + "\n";
+  text += "require cpu ? warps == 1 && stages == 1 : " + std::string(hasLongRows ? "" : "row_tile == 16 * warps && ") +
+          "stages == " + number(stages) + "\n";
   const std::string chunks = isChunked ? ", chunk = ceildiv(columns, column_tile)" : "";
   text += "grid " + std::string(isChunked ? "(" : "") + "tile = ceildiv(rows, row_tile)" + chunks +
           (isChunked ? ")" : "") + ", head = heads, 1\n";
@@ -269,10 +279,10 @@ DrawnProgram ProgramDrawer::draw() {
         columnBlock();
         break;
       case 2:
-        productBlock();
+        hasLongRows ? columnBlock() : productBlock();
         break;
       case 3:
-        softmaxBlock();
+        hasLongRows ? columnBlock() : softmaxBlock();
         break;
       case 4:
         branchBlock();

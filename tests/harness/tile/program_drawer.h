@@ -62,7 +62,8 @@ private:
   size_t indent = 0;
   int next = 0;
   int64_t rowTile, columnTile, keyTile, rows, heads, columns, keys, width, outWidth, branches, stages;
-  bool isChunked; // a part of the grid counts the blocks of columns
+  bool hasLongRows; // few rows of many columns, which a GPU lays across all threads
+  bool isChunked;   // a part of the grid counts the blocks of columns
   bool hasStore = false;
 };
 

@@ -94,7 +94,7 @@ func.func @f(%x: !tile.view<bf16, 1>, %y: !tile.view<f32, 1>, %c: f32) attribute
   return
 }
 
-// PARTIAL: error: 'tile.reduce' op reduces rows that 2 warps hold; they need partial results
+// PARTIAL: error: 'tile.reduce' op reduces columns that 2 warps hold; they need partial results
 //--- partial.mlir
 func.func @f(%y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 2 : i32} {
   %always = arith.constant true

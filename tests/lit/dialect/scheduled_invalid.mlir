@@ -228,7 +228,16 @@ func.func @partials_stage(%x: tensor<16x16xf32>, %b: !tile.buffer<tensor<8x16xf3
 // -----
 
 func.func @partials_of_rows(%b: !tile.buffer<tensor<8x16xf32>>) {
-  // expected-error@+1 {{makes 'tensor<16xf32>'; partial results become one value per column}}
+  // expected-error@+1 {{has '!tile.buffer<tensor<8x16xf32>>' for partial results of 16 rows of f32}}
   %x = tile.read_partials add %b : !tile.buffer<tensor<8x16xf32>> -> tensor<16xf32>
+  return
+}
+
+// -----
+
+func.func @striped_partials(%f: f32, %b: !tile.buffer<tensor<8x4xf32>>) {
+  %x = tile.splat %f {tile.layout = #tile.layout<striped>} : tensor<9x64xf32>
+  // expected-error@+1 {{has '!tile.buffer<tensor<8x4xf32>>' for partial results of 9 rows of f32}}
+  tile.write_partials add %x to %b : tensor<9x64xf32>, !tile.buffer<tensor<8x4xf32>>
   return
 }

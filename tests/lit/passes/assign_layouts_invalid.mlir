@@ -67,9 +67,19 @@ func.func @no_warps() { return }
 
 // -----
 
-func.func @rows(%x: f32) attributes {tile.warps = 4 : i32} {
+// An operation that works on fragments.
+func.func @rows(%x: f32, %first: tensor<32xf32>) attributes {tile.warps = 4 : i32} {
   // expected-error@+1 {{has a tile of 32 rows, but 4 warps of 16 rows split multiples of 64}}
   %y = tile.splat %x : tensor<32x32xf32>
+  %z = tile.shift %y, %first : tensor<32xf32> -> tensor<32x32xf32>
+  return
+}
+
+// -----
+
+func.func @striped_columns(%x: f32) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{has a tile of 12 columns; as striped they are multiples of 8}}
+  %y = tile.splat %x : tensor<2x12xf32>
   return
 }
 

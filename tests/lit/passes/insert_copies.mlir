@@ -75,3 +75,20 @@ func.func @one_warp(%x: tensor<32x16xf32>) attributes {tile.warps = 1 : i32} {
   %max = tile.reduce max %x {tile.layout = #tile.layout<column>} : tensor<32x16xf32> -> tensor<16xf32, #tile.column>
   return
 }
+
+// -----
+
+// Several warps hold a row of a striped tile. The buffer has an element for each row and warp, whole rows of 16 bytes, and at
+// least eight rows. Each thread has all rows of its columns.
+// CHECK-LABEL: func.func @striped
+// CHECK-NEXT: %[[PARTIALS:.*]] = tile.buffer : !tile.buffer<tensor<8x8xf32>>
+// CHECK-NEXT: tile.splat
+// CHECK-NEXT: tile.write_partials max %[[X:.*]] to %[[PARTIALS]] : tensor<2x64xf32>, !tile.buffer<tensor<8x8xf32>>
+// CHECK-NEXT: tile.read_partials max %[[PARTIALS]] {tile.layout = #tile.layout<uniform>} : !tile.buffer<tensor<8x8xf32>> -> tensor<2xf32>
+// CHECK-NEXT: tile.reduce add %[[X]]
+func.func @striped(%f: f32) attributes {tile.warps = 6 : i32} {
+  %x = tile.splat %f {tile.layout = #tile.layout<striped>} : tensor<2x64xf32>
+  %max = tile.reduce max %x {tile.layout = #tile.layout<uniform>} : tensor<2x64xf32> -> tensor<2xf32>
+  %sum = tile.reduce add %x {tile.layout = #tile.layout<striped>} : tensor<2x64xf32> -> tensor<64xf32, #tile.column>
+  return
+}
