@@ -7,6 +7,7 @@
 #include "compiler/language/syntax/Format.h"
 #include "compiler/language/syntax/Suggestion.h"
 #include "compiler/render/TileHeader.h"
+#include "runtime/base/expression.h"
 #include "runtime/base/kernel_arguments.h"
 #include "runtime/model/targets.h"
 
@@ -102,6 +103,39 @@ void checkSizes(const SyntaxTree &kernel, std::span<const SyntaxTree *const> fil
   }
 }
 
+// The work of a call is the same on all targets and for all configurations, so that only the call's own numbers have a
+// meaning in it.
+void checkWork(const SyntaxTree &kernel, std::span<const SyntaxTree *const> files, Diagnostics &diagnostics) {
+  std::vector<std::string_view> known = {"dtype_bytes", "dtype"};
+  const auto isUnknown = [&](std::string_view name) {
+    int64_t number = 0;
+    return std::ranges::find(known, name) == known.end() && !lookupEnumerator(name, number);
+  };
+  for (const SyntaxTree *file : files)
+    for (const language::Item *item : file->items) {
+      if (const auto *fixed = language::asIf<language::FixedItem>(item))
+        for (const language::Name &name : fixed->names)
+          known.push_back(name.text);
+      if (const auto *constants = language::asIf<language::ConstItem>(item))
+        for (const language::Binding &binding : constants->bindings)
+          if (!language::findName(binding.value, isUnknown))
+            known.push_back(binding.name.text);
+      if (const auto *scalars = language::asIf<language::ScalarItem>(item))
+        for (const language::Field &field : scalars->scalars)
+          if (field.type->element.text == "i32")
+            known.push_back(field.name.text);
+    }
+  for (const language::Item *item : kernel.items)
+    if (const auto *work = language::asIf<language::WorkItem>(item))
+      for (const language::Binding &part : work->bindings) {
+        if (const Result<Expression> formula = Expression::parse(language::inOneLine(part.value->range)); !formula)
+          diagnostics.error(part.value->range, formula.status().error().sentence());
+        else if (const language::NameExpr *name = language::findName(part.value, isUnknown))
+          diagnostics.error(name->range, "the work of a call is not made of '" + std::string(name->text) + "'")
+              .hint("it is made of fixed values, constants of them, and scalars of i32");
+      }
+}
+
 Result<std::vector<const Target *>> targetsOf(const SyntaxTree &kernel, const CheckRequest &request) {
   std::vector<const Target *> targets;
   for (const TargetDef &def : kTargets) {
@@ -146,6 +180,7 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
   checkLaunch(*tree, diagnostics);
   checkWords(*tree, diagnostics);
   checkSizes(*tree, program, diagnostics);
+  checkWork(*tree, program, diagnostics);
   if (diagnostics.hasErrors())
     return failed(diagnostics);
   Result<TemplateHeader> header = readTileChoices(*tree);

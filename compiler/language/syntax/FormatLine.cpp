@@ -12,8 +12,8 @@ namespace {
 
 // Where the text of a declaration begins, for the words that stand in a column.
 constexpr size_t kDeclarationColumn = 8;
-constexpr std::string_view kColumnWords[] = {"targets", "fixed", "const",   "choice", "require", "cost",
-                                             "grid",    "axis",  "threads", "tensor", "scalar"};
+constexpr std::string_view kColumnWords[] = {"targets", "fixed", "const", "choice",  "require", "cost",
+                                             "work",    "grid",  "axis",  "threads", "tensor",  "scalar"};
 constexpr size_t kContinuation = 4;
 // A longer target would push the others too far to the right.
 constexpr size_t kWidestTarget = 16;

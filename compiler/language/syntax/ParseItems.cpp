@@ -15,23 +15,15 @@ struct ItemWord {
 };
 
 constexpr ItemWord kItemWords[] = {
-    {"kernel", ItemKind::kKernel, false},
-    {"library", ItemKind::kLibrary, true},
-    {"import", ItemKind::kImport, true},
-    {"targets", ItemKind::kTargets, false},
-    {"reference", ItemKind::kReference, false},
-    {"fixed", ItemKind::kFixed, true},
-    {"const", ItemKind::kConst, true},
-    {"choice", ItemKind::kChoice, false},
-    {"require", ItemKind::kRequire, false},
-    {"cost", ItemKind::kCost, false},
-    {"threads", ItemKind::kThreads, false},
-    {"grid", ItemKind::kGrid, false},
-    {"axis", ItemKind::kAxis, false},
-    {"tensor", ItemKind::kTensor, true},
-    {"scalar", ItemKind::kScalar, true},
-    {"record", ItemKind::kRecord, true},
-    {"code", ItemKind::kCode, true},
+    {"kernel", ItemKind::kKernel, false},       {"library", ItemKind::kLibrary, true},
+    {"import", ItemKind::kImport, true},        {"targets", ItemKind::kTargets, false},
+    {"reference", ItemKind::kReference, false}, {"fixed", ItemKind::kFixed, true},
+    {"const", ItemKind::kConst, true},          {"choice", ItemKind::kChoice, false},
+    {"require", ItemKind::kRequire, false},     {"cost", ItemKind::kCost, false},
+    {"work", ItemKind::kWork, false},           {"threads", ItemKind::kThreads, false},
+    {"grid", ItemKind::kGrid, false},           {"axis", ItemKind::kAxis, false},
+    {"tensor", ItemKind::kTensor, true},        {"scalar", ItemKind::kScalar, true},
+    {"record", ItemKind::kRecord, true},        {"code", ItemKind::kCode, true},
     {"fn", ItemKind::kFunction, true},
 };
 
@@ -136,6 +128,8 @@ const Item *Parser::declaration(ItemKind itemKind) {
     const Expr *value = expr();
     return itemNode<CostItem>(first, value);
   }
+  case ItemKind::kWork:
+    return workItem(first);
   case ItemKind::kThreads: {
     const Expr *value = expr();
     return itemNode<ThreadsItem>(first, value);
@@ -179,6 +173,21 @@ Binding Parser::binding() {
   const Name bound = name();
   need(TokenKind::kAssign);
   return {bound, expr()};
+}
+
+// "work" bind { "," bind }: each of two numbers at most once
+const Item *Parser::workItem(const Token &first) {
+  const auto parts = list<Binding>([&] { return binding(); });
+  for (const Binding &part : parts) {
+    if (hasFailed)
+      break;
+    if (part.name.text != kWorkFlops && part.name.text != kWorkBytes)
+      fail(part.name.range, "the work of a call has 'flops' and 'bytes', and no '" + std::string(part.name.text) + "'")
+          .hint("work flops = 2 * rows * columns, bytes = rows * columns * dtype_bytes");
+    else if (!works.insert(part.name.text).second)
+      fail(part.name.range, "'" + std::string(part.name.text) + "' of the work is said twice");
+  }
+  return itemNode<WorkItem>(first, parts);
 }
 
 // "choice" pick { "," pick }; pick = name "=" number { "|" number }
@@ -347,6 +356,8 @@ void Parser::checkPlacement(const Item &item) {
   else if (!isHead && !hasHead && !hasRefusedHead) {
     hasRefusedHead = true;
     report("a file begins with 'kernel NAME' or 'library NAME'");
+  } else if (item.kind == ItemKind::kWork && tree.kernel && !tree.kernel->operators.empty()) {
+    report("a kernel that serves an operator has no 'work'").hint("the work of an operator is known");
   } else if (tree.library && item.kind == ItemKind::kStatement && !hasRefusedStatement) {
     hasRefusedStatement = true;
     report("a library has no statements").hint("a function may have them: fn name(..) { .. }");

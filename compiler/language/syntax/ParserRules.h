@@ -157,6 +157,7 @@ private:
   const Item *kernelItem(const Token &first);
   const Item *libraryItem(const Token &first);
   const Item *fixedItem(const Token &first);
+  const Item *workItem(const Token &first);
   const Item *choiceItem(const Token &first);
   const Item *gridItem(const Token &first);
   const Item *axisItem(const Token &first);
@@ -180,7 +181,7 @@ private:
   bool isInFunction = false;
   bool hasRefusedHead = false, hasRefusedStatement = false; // once is enough
   uint32_t blocks = 0;                                      // that are open
-  std::unordered_set<std::string_view> tensors;             // that the file has declared so far
+  std::unordered_set<std::string_view> tensors, works;      // that the file has declared so far
   Diagnostic unreported;
 };
 

@@ -155,6 +155,7 @@ enum class ItemKind : uint8_t {
   kChoice,
   kRequire,
   kCost,
+  kWork,
   kThreads,
   kGrid,
   kAxis,
@@ -238,6 +239,13 @@ struct CostItem : Item {
   static constexpr ItemKind kKind = ItemKind::kCost;
   const Expr *value;
 };
+
+// `work flops = 2 * rows * columns, bytes = n`: what a call does
+struct WorkItem : Item {
+  static constexpr ItemKind kKind = ItemKind::kWork;
+  BindingList bindings;
+};
+inline constexpr std::string_view kWorkFlops = "flops", kWorkBytes = "bytes";
 
 struct ThreadsItem : Item {
   static constexpr ItemKind kKind = ItemKind::kThreads;

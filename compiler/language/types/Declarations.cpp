@@ -145,6 +145,7 @@ void Declarations::readItem(const Item &item) {
   case ItemKind::kReference:
   case ItemKind::kRequire: // has decided before, and so has the cost
   case ItemKind::kCost:
+  case ItemKind::kWork: // is for the caller
     return;
   }
 }

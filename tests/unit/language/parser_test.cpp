@@ -39,6 +39,8 @@ TEST(Parser, ReadsDeclarationsOfTuning) {
   EXPECT_EQ(read("const a = 1, b = a + 1"), "(const a 1 b (+ a 1))\n");
   EXPECT_EQ(read("choice a = 16 | 32 |\n  64, b = 0"), "(choice a (16 32 64) b (0))\n");
   EXPECT_EQ(read("require a ? b : c\ncost 2\nthreads 32 * a"), "(require (? a b c))\n(cost 2)\n(threads (* 32 a))\n");
+  EXPECT_EQ(read("work flops = 2 * a, bytes = b\n"), "(work flops (* 2 a) bytes b)\n");
+  EXPECT_EQ(read("work bytes = a\nwork flops = b\nwork = 3\n"), "(work bytes a)\n(work flops b)\n(= work 3)\n");
   EXPECT_EQ(read("grid (a = 1, b = 2), c = 3, 1"), "(grid (a 1 b 2) (c 3) ())\n");
 }
 

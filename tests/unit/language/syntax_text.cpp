@@ -222,6 +222,10 @@ public:
       open("cost");
       expr(as<CostItem>(node).value);
       break;
+    case ItemKind::kWork:
+      open("work");
+      bindings(as<WorkItem>(node).bindings);
+      break;
     case ItemKind::kThreads:
       open("threads");
       expr(as<ThreadsItem>(node).value);

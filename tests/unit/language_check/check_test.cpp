@@ -136,6 +136,27 @@ TEST_F(LanguageCheck, AMistakeOfTheChoicesIsSaidAtItsLine) {
             "^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n");
 }
 
+// The work is one for all targets and configurations.
+TEST_F(LanguageCheck, AWorkIsMadeOfTheCallsNumbers) {
+  EXPECT_EQ(
+      check(changed("threads", "const row_bytes = columns * dtype_bytes\nwork bytes = 2 * rows * row_bytes\nthreads"))
+          .messages,
+      "");
+  for (const char *name : {"row_tile", "dot_step", "tiles", "warp_rows", "scale"})
+    EXPECT_EQ(check(changed("threads 32 * warps\n",
+                            "const warp_rows = row_tile / warps\nscalar scale: f32\nwork flops = rows * " +
+                                std::string(name) + "\nthreads 32 * warps\n"))
+                  .messages,
+              "x.tile:10:21: error: the work of a call is not made of '" + std::string(name) +
+                  "'\nwork flops = rows * " + name + "\n                    ^" +
+                  std::string(std::string_view(name).size() - 1, '~') +
+                  "\nhint: it is made of fixed values, constants of them, and scalars of i32\n");
+  EXPECT_EQ(check(changed("threads", "work flops = rows * 0.5\nthreads")).messages,
+            "x.tile:8:14: error: expression = 'rows * 0.5': numbers are decimal integers at column 9, found '.'\n"
+            "work flops = rows * 0.5\n"
+            "             ^~~~~~~~~~\n");
+}
+
 TEST_F(LanguageCheck, TilesThatDoNotFitAreCounted) {
   const CheckReport report = check(R"(kernel large
 
