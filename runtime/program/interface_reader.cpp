@@ -39,7 +39,8 @@ void forEachStatement(std::span<const Statement *const> statements,
 
 class InterfaceReader {
 public:
-  InterfaceReader(const ParsedProgram &program, const ProgramValues &values) : program(program), values(values) {}
+  InterfaceReader(const ParsedProgram &program, const ProgramValues &values, ProgramInterface::Sizes sizes)
+      : program(program), values(values), sizes(sizes) {}
 
   Result<std::shared_ptr<const ProgramInterface>> run() {
     result->kernel = std::string(program.kernel().name.text);
@@ -49,6 +50,7 @@ public:
     NSA_RETURN_IF_ERROR(checkValues());
     NSA_RETURN_IF_ERROR(readTensors());
     NSA_RETURN_IF_ERROR(readGrid());
+    NSA_RETURN_IF_ERROR(readWork());
     NSA_RETURN_IF_ERROR(checkSizes());
     return std::shared_ptr<const ProgramInterface>(std::move(result));
   }
@@ -166,6 +168,9 @@ private:
   }
 
   Status unknownValue(const std::string &name, const std::string &text) const {
+    if (program.choices().contains(name))
+      return Status::invalid(name, text, "is a choice of the program " + result->kernel + ", and no value of its calls",
+                             "tuning makes the choice; nsa compile takes choices, too");
     std::vector<std::string_view> known(fixedNames.begin(), fixedNames.end());
     for (const ProgramScalar &scalar : result->scalarList)
       known.push_back(scalar.name);
@@ -278,6 +283,17 @@ private:
     return Status::ok();
   }
 
+  Status readWork() {
+    for (const Item *item : program.trees().front()->items)
+      if (const auto *work = asIf<WorkItem>(item))
+        for (const language::Binding &part : work->bindings) {
+          ProgramInterface::Work &declared = result->declaredWork;
+          NSA_ASSIGN_OR_RETURN((part.name.text == kWorkFlops ? declared.flops : declared.bytes),
+                               size(*part.value, "work " + std::string(part.name.text)));
+        }
+    return Status::ok();
+  }
+
   // What a kernel is chosen for.
   Status checkSizes() {
     for (const ProgramTensor &tensor : result->tensorList)
@@ -287,6 +303,8 @@ private:
     for (size_t i = 0; i < result->scalarList.size(); ++i) {
       const ProgramScalar &scalar = result->scalarList[i];
       if (!result->isSize(static_cast<int>(i)))
+        continue;
+      if (!scalar.given && sizes == ProgramInterface::Sizes::kOpen)
         continue;
       if (!scalar.given)
         return Status::invalid(scalar.name, "nothing",
@@ -344,6 +362,7 @@ private:
 
   const ParsedProgram &program;
   const ProgramValues &values;
+  ProgramInterface::Sizes sizes;
   std::shared_ptr<ProgramInterface> result{new ProgramInterface};
   std::vector<const FixedItem *> fixedItems;
   std::map<std::string_view, const Expr *, std::less<>> constants, axes, aliases;
@@ -352,13 +371,13 @@ private:
 };
 
 Result<std::shared_ptr<const ProgramInterface>> ProgramInterface::make(const ProgramSource &source,
-                                                                       const ProgramValues &values) {
+                                                                       const ProgramValues &values, Sizes sizes) {
   NSA_ASSIGN_OR_RETURN(const std::unique_ptr<ParsedProgram> program,
                        ParsedProgram::parse(source, [&](const std::string &name) -> std::optional<std::string> {
                          const auto own = source.libraries.find(name);
                          return own == source.libraries.end() ? std::nullopt : std::optional(own->second);
                        }));
-  return InterfaceReader(*program, values).run();
+  return InterfaceReader(*program, values, sizes).run();
 }
 
 } // namespace nsa

@@ -26,6 +26,15 @@ const SyntaxTree *ParsedProgram::add(std::string name, std::string text) {
   return files.emplace_back(owned.emplace_back(language::parse(file, messages)).get());
 }
 
+std::set<std::string, std::less<>> ParsedProgram::choices() const {
+  std::set<std::string, std::less<>> names;
+  for (const language::Item *item : files.front()->items)
+    if (const auto *declared = language::asIf<language::ChoiceItem>(item))
+      for (const language::ChoiceItem::Choice &choice : declared->choices)
+        names.emplace(choice.name.text);
+  return names;
+}
+
 Result<std::unique_ptr<ParsedProgram>> ParsedProgram::parse(const ProgramSource &source, const FindLibrary &find) {
   std::unique_ptr<ParsedProgram> program(new ParsedProgram);
   const SyntaxTree *kernel = program->add(source.file, source.text);

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ public:
   // The kernel's file, and behind it the own libraries that it imports.
   const std::vector<const language::SyntaxTree *> &trees() const { return files; }
   const std::map<std::string, std::string> &ownLibraries() const { return libraries; }
+  // The names of the kernel's choices.
+  std::set<std::string, std::less<>> choices() const;
 
 private:
   ParsedProgram() = default;

@@ -44,6 +44,30 @@ Result<int64_t> ProgramSize::evaluate(const KnownScalars &scalars) const {
   return formula.evaluate(std::span(values).first(names.size()));
 }
 
+Result<std::vector<int64_t>> ProgramTensor::shape(const KnownScalars &scalars) const {
+  std::vector<int64_t> result;
+  for (const Dimension &dimension : dimensions) {
+    if (!dimension.extent)
+      return Status::invalid("tensor " + name, "'" + dimension.label + "'",
+                             "has no extent, so nothing says how large the tensor is",
+                             "declare it, for example " + name + "[" + dimension.label + ": n]");
+    NSA_ASSIGN_OR_RETURN(const int64_t extent, dimension.extent->evaluate(scalars));
+    if (extent < 0 || extent > INT32_MAX)
+      return Status::invalid("tensor " + name, "extent " + std::to_string(extent), "must be from 0 to 2147483647");
+    result.push_back(extent);
+  }
+  return result;
+}
+
+std::string ProgramTensor::dimensionsText() const {
+  return "[" +
+         joined(dimensions, ", ",
+                [](const Dimension &dimension) {
+                  return dimension.label + (dimension.extent ? ": " + dimension.extent->text() : "");
+                }) +
+         "]";
+}
+
 KnownScalars ProgramInterface::given() const {
   KnownScalars result;
   for (size_t i = 0; i < scalarList.size(); ++i)

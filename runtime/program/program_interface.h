@@ -85,6 +85,10 @@ struct ProgramTensor {
   bool isStored = false; // the program stores to it
 
   bool isRead() const { return !isStored || isInout; }
+  // The extents of all dimensions. The error names the dimension of which the program does not say how large it is.
+  Result<std::vector<int64_t>> shape(const KnownScalars &scalars) const;
+  // "[row: rows, place: columns]"
+  std::string dimensionsText() const;
 };
 
 struct ProgramScalar {
@@ -97,10 +101,14 @@ struct ProgramScalar {
 
 class ProgramInterface final : public ArgumentNames {
 public:
+  // Whether the scalars of which sizes are made have to be among the values: a kernel is compiled without them.
+  enum class Sizes { kGiven, kOpen };
   // `values` are texts of all `fixed` values, of `dtype` where the program has tensors of the call's element type, and
   // of scalars. The error names the value that is missing, unknown or of another kind.
-  static Result<std::shared_ptr<const ProgramInterface>> make(const ProgramSource &source, const ProgramValues &values);
+  static Result<std::shared_ptr<const ProgramInterface>> make(const ProgramSource &source, const ProgramValues &values,
+                                                              Sizes sizes = Sizes::kGiven);
 
+  const std::string &name() const { return kernel; }
   const std::vector<ProgramTensor> &tensors() const { return tensorList; }
   const std::vector<ProgramScalar> &scalars() const { return scalarList; }
   // The values that are compiled in: the declared ones, and dtype.
@@ -109,6 +117,12 @@ public:
   DType dtype() const { return ioType; }
   // The scalars of which the sizes of the grid and of the tensors are made.
   bool isSize(int scalar) const { return (sizes >> scalar & 1) != 0; }
+  // What a call does, as the program declares it: floating point operations, and bytes that have to go through memory.
+  // nullopt: the program does not say.
+  struct Work {
+    std::optional<ProgramSize> flops, bytes;
+  };
+  const Work &work() const { return declaredWork; }
   // The scalars that were given.
   KnownScalars given() const;
   // Returns the place of a tensor, or -1.
@@ -137,6 +151,7 @@ private:
   std::vector<ProgramScalar> scalarList;
   ProgramValues fixedValues;
   DType ioType = DType::kF32;
+  Work declaredWork;
   uint64_t sizes = 0;
 };
 

@@ -49,6 +49,7 @@ Result<ProgramSource::Pointer> make(std::string file, std::string text, const st
   NSA_ASSIGN_OR_RETURN(const std::unique_ptr<ParsedProgram> parsed, ParsedProgram::parse(*source, find));
   source->libraries = parsed->ownLibraries();
   source->kernel = std::string(parsed->kernel().name.text);
+  source->choices = parsed->choices();
   Digest digest;
   digest.field(source->text);
   for (const auto &[name, library] : source->libraries)

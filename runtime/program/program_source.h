@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,9 @@ struct ProgramSource {
   // The texts of the libraries that the program brings along, by name: those that it imports, directly or not, and that
   // lie in the folder `library` beside its file or beside the file itself. All others ship with the compiler.
   std::map<std::string, std::string> libraries;
-  std::string kernel; // the name that the text declares
-  std::string digest; // of all texts, in hexadecimal; the file's name is no part of it
+  std::string kernel;                         // the name that the text declares
+  std::set<std::string, std::less<>> choices; // the names of what is tuned
+  std::string digest;                         // of all texts, in hexadecimal; the file's name is no part of it
 
   // The word that stands for the program in keys and manifests: "softmax@1f0c...".
   std::string key() const { return kernel + "@" + digest; }

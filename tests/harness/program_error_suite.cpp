@@ -162,8 +162,8 @@ TEST_F(ProgramErrors, DeclarationsThatNoCallerCanServe) {
       "none (hint: run it as a template of the operator, or leave out 'serves')");
   const Status untuned = scaled(edited("x[row: rows;", "x[row;")).tune(engine.get(), 1).status();
   EXPECT_EQ(untuned.toString(),
-            "invalid argument: tensor x = 'row': has no extent, so no tensors can be made with which the program is "
-            "measured (hint: declare it, for example x[row: n])");
+            "invalid argument: tensor x = 'row': has no extent, so nothing says how large the tensor is "
+            "(hint: declare it, for example x[row: n])");
 }
 
 TEST_F(ProgramErrors, TargetsThatAreNotHere) {

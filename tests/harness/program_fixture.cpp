@@ -11,12 +11,6 @@ namespace nsa::test {
 
 namespace {
 
-nlohmann::json parsed(char *text) {
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  nsa_free(text);
-  return json;
-}
-
 int64_t rowLength(const ExampleTensor &tensor) { return tensor.shape.back(); }
 
 int64_t rowCount(const ExampleTensor &tensor) {
@@ -38,12 +32,6 @@ double relativeError(std::span<const double> actual, std::span<const double> exp
 }
 
 } // namespace
-
-nlohmann::json describeProgram(const nsa_program *program) {
-  char *json = nullptr;
-  EXPECT_EQ(nsa_program_describe(program, &json, nullptr), NSA_OK);
-  return parsed(json);
-}
 
 ProgramRequest ProgramRequest::ofText(std::string text, ProgramPairs values) {
   ProgramRequest request;
@@ -70,42 +58,6 @@ ProgramRequest ProgramRequest::with(const std::string &name, const std::string &
   else
     changed.values[name] = value;
   return changed;
-}
-
-template <typename Use> auto ProgramRequest::pass(const Use &use) const {
-  nsa_program_source source = NSA_INIT(nsa_program_source);
-  (path.empty() ? source.text : source.path) = path.empty() ? text.c_str() : path.c_str();
-  std::vector<nsa_program_value> list;
-  for (const auto &[name, value] : values)
-    list.push_back({name.c_str(), value.c_str()});
-  return use(&source, list.data(), list.size());
-}
-
-Result<ProgramHandle> ProgramRequest::create(nsa_engine *engine, void *stream) const {
-  return pass([&](const nsa_program_source *source, const nsa_program_value *list,
-                  size_t count) -> Result<ProgramHandle> {
-    nsa_program *program = nullptr;
-    NSA_RETURN_IF_ERROR(tools::toStatus(nsa_program_create(engine, source, list, count, stream, &program, nullptr)));
-    return ProgramHandle(program);
-  });
-}
-
-Result<nlohmann::json> ProgramRequest::explain(nsa_engine *engine) const {
-  return pass(
-      [&](const nsa_program_source *source, const nsa_program_value *list, size_t count) -> Result<nlohmann::json> {
-        char *json = nullptr;
-        NSA_RETURN_IF_ERROR(tools::toStatus(nsa_program_explain(engine, source, list, count, &json, nullptr)));
-        return parsed(json);
-      });
-}
-
-Result<nlohmann::json> ProgramRequest::tune(nsa_engine *engine, double seconds) const {
-  return pass(
-      [&](const nsa_program_source *source, const nsa_program_value *list, size_t count) -> Result<nlohmann::json> {
-        char *json = nullptr;
-        NSA_RETURN_IF_ERROR(tools::toStatus(nsa_program_tune(engine, source, list, count, seconds, &json, nullptr)));
-        return parsed(json);
-      });
 }
 
 Result<ProgramCall> ProgramCall::make(tools::Accelerator &accelerator, const nsa_program *program, Example example,

@@ -3,18 +3,19 @@
 // Thread-safety: one thread.
 #pragma once
 
-#include "nsa/program.h"
 #include "tests/harness/example_program.h"
 #include "tests/harness/scratch.h"
 #include "tests/harness/session.h"
+#include "tools/support/program_job.h"
 
 namespace nsa::test {
 
-using ProgramHandle = std::unique_ptr<nsa_program, tools::Destroyer<nsa_program_destroy>>;
+using tools::describeProgram;
+using tools::ProgramHandle;
 using ProgramPairs = std::map<std::string, std::string>;
 
 // The arguments of the functions that read a program: a source and values.
-class ProgramRequest {
+class ProgramRequest : public tools::ProgramRequest {
 public:
   static ProgramRequest ofText(std::string text, ProgramPairs values);
   static ProgramRequest ofFile(std::string path, ProgramPairs values);
@@ -22,16 +23,6 @@ public:
 
   // Changes or adds a value; "" removes it.
   ProgramRequest with(const std::string &name, const std::string &value) const;
-  Result<ProgramHandle> create(nsa_engine *engine, void *stream = nullptr) const;
-  Result<nlohmann::json> explain(nsa_engine *engine) const;
-  Result<nlohmann::json> tune(nsa_engine *engine, double seconds) const;
-
-private:
-  // Calls `use(source, values, count)`.
-  template <typename Use> auto pass(const Use &use) const;
-
-  std::string path, text;
-  ProgramPairs values;
 };
 
 // The tensors of a call on the device. All bytes between their elements are NaN, and so are outputs before a run.
@@ -82,7 +73,5 @@ protected:
   Session *session = nullptr;
   Scratch scratch;
 };
-
-nlohmann::json describeProgram(const nsa_program *program);
 
 } // namespace nsa::test

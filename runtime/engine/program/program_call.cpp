@@ -13,14 +13,7 @@ namespace nsa {
 
 namespace {
 
-std::string dimensionsHint(const ProgramTensor &tensor) {
-  std::string text = "its dimensions are [";
-  for (const ProgramTensor::Dimension &dimension : tensor.dimensions)
-    text.append(&dimension == tensor.dimensions.data() ? "" : ", ")
-        .append(dimension.label)
-        .append(dimension.extent ? ": " + dimension.extent->text() : "");
-  return text + "]";
-}
+std::string dimensionsHint(const ProgramTensor &tensor) { return "its dimensions are " + tensor.dimensionsText(); }
 
 // A number as a person writes it: 1.5 and not 1.500000.
 std::string numberText(double value) {

@@ -29,15 +29,8 @@ Status ProgramTrial::allocate(double mostBytes) {
     Tensor tensor;
     tensor.dtype = declared.dtype;
     int64_t elements = 1;
-    for (const ProgramTensor::Dimension &dimension : declared.dimensions) {
-      if (!dimension.extent)
-        return Status::invalid("tensor " + declared.name, "'" + dimension.label + "'",
-                               "has no extent, so no tensors can be made with which the program is measured",
-                               "declare it, for example " + declared.name + "[" + dimension.label + ": n]");
-      NSA_ASSIGN_OR_RETURN(const int64_t extent, dimension.extent->evaluate(scalars));
-      if (extent < 0 || extent > INT32_MAX)
-        return Status::invalid("tensor " + declared.name, "extent " + std::to_string(extent),
-                               "must be from 0 to 2147483647");
+    NSA_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, declared.shape(scalars));
+    for (const int64_t extent : shape) {
       tensor.addAxis(extent);
       elements *= extent;
     }

@@ -117,6 +117,12 @@ std::string describeProgram(const KernelCore &core, PlanSource source, const std
   json.erase("grid"); // each call has its own
   json["device"] = deviceKey;
   json["workspace_bytes"] = workspaceBytes;
+  const PlanTimes times = source == PlanSource::kMemory ? PlanTimes() : core.times;
+  json["milliseconds"] = {{"lookup", times.lookupMs},
+                          {"render", times.renderMs},
+                          {"compile", times.compileMs},
+                          {"tune", times.tuneMs},
+                          {"load", times.loadMs}};
   json["fallbacks"] = core.fallbacks;
   return dump(json);
 }
