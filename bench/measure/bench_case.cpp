@@ -1,6 +1,10 @@
 #include "bench/measure/bench_case.h"
 
+#include "bench/measure/fma_peak.h"
+#include "bench/measure/stream_bandwidth.h"
+
 #include <algorithm>
+#include <thread>
 
 namespace nsa::bench {
 namespace {
@@ -95,13 +99,24 @@ std::optional<Roof> roofOf(const std::string &deviceName, DType dtype) {
   return Roof{.tflops = dtype == DType::kF32 ? 66.9 : 790, .terabytesPerSecond = 4.3};
 }
 
+Roof processorRoof() {
+  constexpr int kRepeats = 3;
+  const auto threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
+  return {.tflops = measureFmaPeak(threads, kRepeats).gflops * 1e-3,
+          .terabytesPerSecond = StreamBandwidth(threads).gigabytesPerSecond() * 1e-3};
+}
+
+double leastMs(double flops, double bytes, const Roof &roof) {
+  return std::max(flops / (roof.tflops * 1e12), bytes / (roof.terabytesPerSecond * 1e12)) * 1e3;
+}
+
 double floorMs(const BenchCase &benchCase, double flops, const Roof &roof) {
   const Spec &spec = benchCase.spec;
   const double tokens = static_cast<double>(benchCase.maxima.batch) * static_cast<double>(benchCase.maxima.seqlenK);
   const double keys = definitionOf(spec.op).keys == MetKeys::kBlocks ? tokens / spec.cmpStride : tokens;
   const double elements = (tokens * spec.queryHeads + keys * spec.kvHeads) * (spec.qkDim + spec.vDim);
   const double bytes = elements * dtypeBytes(spec.dtype);
-  return std::max(flops / (roof.tflops * 1e12), bytes / (roof.terabytesPerSecond * 1e12)) * 1e3;
+  return leastMs(flops, bytes, roof);
 }
 
 } // namespace nsa::bench

@@ -15,7 +15,16 @@ namespace {
 constexpr size_t kFlushBytes = size_t{192} << 20;
 constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
 
-// Of one kernel.
+} // namespace
+
+Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator) {
+  return accelerator.isCuda() ? accelerator.allocate(kFlushBytes) : Result<tools::Buffer>(tools::Buffer());
+}
+
+Status flushCaches(tools::Accelerator &accelerator, const tools::Buffer *flush, int value) {
+  return flush ? accelerator.fill(flush->data(), static_cast<unsigned char>(value), flush->size()) : Status::ok();
+}
+
 nlohmann::ordered_json kernelFacts(const nlohmann::json &launch) {
   const nlohmann::json evidence = launch.value("evidence", nlohmann::json::object());
   auto number = [&](const char *field) {
@@ -31,14 +40,21 @@ nlohmann::ordered_json kernelFacts(const nlohmann::json &launch) {
           {"block_threads", launch.value("threads", 0)}};
 }
 
-} // namespace
-
-Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator) {
-  return accelerator.isCuda() ? accelerator.allocate(kFlushBytes) : Result<tools::Buffer>(tools::Buffer());
-}
-
-Status flushCaches(tools::Accelerator &accelerator, const tools::Buffer *flush, int value) {
-  return flush ? accelerator.fill(flush->data(), static_cast<unsigned char>(value), flush->size()) : Status::ok();
+Result<double> timeRun(tools::Accelerator &accelerator, const tools::Buffer *flush,
+                       const std::function<Status()> &enqueue) {
+  NSA_RETURN_IF_ERROR(flushCaches(accelerator, flush));
+  if (flush)
+    return accelerator.time(enqueue);
+  int runs = 0;
+  NSA_ASSIGN_OR_RETURN(const double milliseconds, accelerator.time([&]() -> Status {
+    const double start = wallMs();
+    do {
+      NSA_RETURN_IF_ERROR(enqueue());
+      ++runs;
+    } while (wallMs() - start < kSampleMs);
+    return Status::ok();
+  }));
+  return milliseconds / runs;
 }
 
 Result<std::unique_ptr<Arena>> Arena::make(tools::Accelerator &accelerator, const tools::Buffer *flush,
@@ -72,19 +88,7 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
 }
 
 Result<double> PlanContender::sample() {
-  NSA_RETURN_IF_ERROR(flushCaches(arena.accelerator, arena.flush));
-  if (arena.flush)
-    return arena.accelerator.time([&] { return arena.job.enqueue(plan.get()); });
-  int runs = 0;
-  NSA_ASSIGN_OR_RETURN(const double milliseconds, arena.accelerator.time([&]() -> Status {
-    const double start = wallMs();
-    do {
-      NSA_RETURN_IF_ERROR(arena.job.enqueue(plan.get()));
-      ++runs;
-    } while (wallMs() - start < kSampleMs);
-    return Status::ok();
-  }));
-  return milliseconds / runs;
+  return timeRun(arena.accelerator, arena.flush, [&] { return arena.job.enqueue(plan.get()); });
 }
 
 Result<nlohmann::ordered_json> PlanContender::parts(int samples) {

@@ -14,6 +14,14 @@ Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator);
 // Writes into the buffer; nullptr, on the CPU: does nothing.
 Status flushCaches(tools::Accelerator &accelerator, const tools::Buffer *flush, int value = 0);
 
+// The milliseconds of one run of what `enqueue` enqueues. On a GPU the run begins with a cold L2. On the CPU, short
+// runs are repeated, and the result is their mean.
+Result<double> timeRun(tools::Accelerator &accelerator, const tools::Buffer *flush,
+                       const std::function<Status()> &enqueue);
+// What a report shows of one kernel: template, config, registers, spilled and shared bytes, threads. `launch` is an
+// entry of the array `launches` of nsa_plan_describe, or the text of nsa_program_describe.
+nlohmann::ordered_json kernelFacts(const nlohmann::json &launch);
+
 // The device, inputs and buffers that all plans of one shape share.
 struct Arena {
   tools::Accelerator &accelerator;

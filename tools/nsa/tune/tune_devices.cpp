@@ -1,17 +1,14 @@
 #include "tools/nsa/tune/tune_devices.h"
 
 #include "bench/measure/bench_case.h"
-#include "bench/measure/fma_peak.h"
 #include "bench/measure/machine_facts.h"
 #include "bench/measure/plan_contender.h"
-#include "bench/measure/stream_bandwidth.h"
 #include "runtime/capi/convert.h"
 #include "tools/support/operator_work.h"
 
 #include <algorithm>
 #include <memory>
 #include <sstream>
-#include <thread>
 
 namespace nsa::tools {
 namespace {
@@ -63,12 +60,7 @@ Json roofsOf(const Json &report, const OpenDevice &device, bool measuresRoofs) {
   Json roofs = Json::object();
   if (!device.isGpu() && !measuresRoofs)
     return roofs;
-  std::optional<bench::Roof> processor;
-  if (!device.isGpu()) {
-    const auto threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
-    processor = {bench::measureFmaPeak(threads, 3).gflops * 1e-3,
-                 bench::StreamBandwidth(threads).gigabytesPerSecond() * 1e-3};
-  }
+  const std::optional<bench::Roof> processor = device.isGpu() ? std::nullopt : std::optional(bench::processorRoof());
   for (const Json &kernel : report["kernels"]) {
     const std::string dtype = kernel.value("dtype", "");
     if (roofs.contains(dtype))
