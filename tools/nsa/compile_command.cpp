@@ -1,10 +1,11 @@
 // `nsa compile`: one kernel down to a chosen stage, without a GPU and without touching a cache.
-#include "tools/nsa/command/command.h"
+#include "tools/nsa/command/program_flags.h"
 #include "tools/nsa/files/file_io.h"
 
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/graph/pipeline.h"
 #include "runtime/engine/options/compile_request.h"
+#include "runtime/engine/program/program_task.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -25,8 +26,8 @@ constexpr Stage kStages[] = {
 
 struct CompileFlags {
   SpecFlags spec;
+  ProgramFlags program; // its `settings` hold an operator's, too
   std::string target, emit, outputPath, templateName, compilerPath, nvrtcPath, templateDir, cpuFeatures;
-  std::vector<std::string> settings;
   bool list = false;
   bool json = false;
 };
@@ -46,13 +47,31 @@ Status severalKernels(const Spec &spec, const Maxima &maxima) {
                          "name one of them: " + list);
 }
 
+// Of what --set names, the program's choices are the configuration, and all else are values.
+Result<CompileRequest> programRequest(const CompileFlags &flags, const nsa::EngineOptions &options) {
+  NSA_ASSIGN_OR_RETURN(ProgramRequest given, flags.program.request());
+  NSA_ASSIGN_OR_RETURN(ProgramSource::Pointer source, ProgramSource::read(given.path));
+  std::map<std::string, std::string> config;
+  for (const std::string &choice : source->choices)
+    if (auto set = given.values.extract(choice))
+      config.insert(std::move(set));
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const ProgramInterface> interface,
+                       ProgramInterface::make(*source, given.values, ProgramInterface::Sizes::kOpen));
+  CompileRequest request = requestOf(programTask(source, std::move(interface)).problem, options, flags.target);
+  request.program = std::move(source);
+  request.config = std::move(config);
+  return request;
+}
+
 Result<CompileRequest> makeRequest(const CompileFlags &flags, const nsa::EngineOptions &options) {
+  if (flags.program.isGiven())
+    return programRequest(flags, options);
   NSA_ASSIGN_OR_RETURN(SpecFlags::Chosen chosen, flags.spec.resolve());
   if (isWhole(chosen.spec.op))
     return severalKernels(chosen.spec, chosen.maxima);
   CompileRequest request = requestOf(ProblemKey::of(Problem::make(chosen.spec, chosen.maxima)), options, flags.target);
   request.templateName = flags.templateName;
-  NSA_ASSIGN_OR_RETURN(request.config, settingsOf(flags.settings));
+  NSA_ASSIGN_OR_RETURN(request.config, settingsOf(flags.program.settings));
   return request;
 }
 
@@ -149,7 +168,10 @@ void addCompileCommand(CLI::App &app, Action &action) {
   emit->excludes(command->add_flag("--list", flags->list, "List the candidates instead, cheapest predicted first"));
   addOption(*command, "-o,--output FILE", flags->outputPath, "Write there instead of to stdout");
   addOption(*command, "--template NAME", flags->templateName, "Only this template (default: the cheapest that serves)");
-  addSettings(*command, flags->settings, "One of the template's choices, e.g. query_tile=64; may be repeated");
+  addSettings(*command, flags->program.settings,
+              "One of the template's choices, e.g. query_tile=64, or a value of --program; may be repeated");
+  flags->program.add(
+      *command, {"--op", "--config", "--input", "--batch", "--seqlen-q", "--seqlen-k", "--tokens-q", "--template"});
   addOption(*command, "--template-dir DIR", flags->templateDir,
             "Templates from a folder instead of the built-in ones (default: NSA_TEMPLATE_DIR)");
   addOption(*command, "--cpu-features LEVEL", flags->cpuFeatures,
@@ -158,6 +180,7 @@ void addCompileCommand(CLI::App &app, Action &action) {
   addOption(*command, "--nvrtc FILE", flags->nvrtcPath, "NVRTC's library (default: NSA_NVRTC, else searched)");
   addJsonFlag(*command, flags->json);
   command->callback([flags, &action] {
+    flags->program.check();
     if (!flags->list && flags->emit.empty())
       throw CLI::RequiredError("--emit or --list");
     checkFlags(*flags);

@@ -1,5 +1,5 @@
 // `nsa explain`: what would run for a spec on this machine, and why. Compiles and stores nothing.
-#include "tools/nsa/command/command.h"
+#include "tools/nsa/command/program_flags.h"
 
 namespace nsa::tools {
 namespace {
@@ -8,6 +8,7 @@ constexpr size_t kShownCandidates = 10;
 
 struct ExplainFlags {
   SpecFlags spec;
+  ProgramFlags program;
   EngineFlags engine;
   bool json = false;
 };
@@ -60,10 +61,19 @@ Status failureOf(const std::vector<nlohmann::json> &kernels) {
                           : Status::error(ErrorCode::kUnavailable, "a plan of this would fail:" + problems);
 }
 
-Status explainSpec(const ExplainFlags &flags) {
+Result<nlohmann::json> explanationOf(const ExplainFlags &flags) {
+  if (flags.program.isGiven()) {
+    NSA_ASSIGN_OR_RETURN(const ProgramRequest request, flags.program.request());
+    NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(flags.engine.settings));
+    return request.explain(engine.get());
+  }
   NSA_ASSIGN_OR_RETURN(SpecFlags::Chosen chosen, flags.spec.resolve());
   NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(flags.engine.settings));
-  NSA_ASSIGN_OR_RETURN(nlohmann::json report, explain(engine.get(), chosen.spec, chosen.maxima));
+  return explain(engine.get(), chosen.spec, chosen.maxima);
+}
+
+Status explainWhat(const ExplainFlags &flags) {
+  NSA_ASSIGN_OR_RETURN(nlohmann::json report, explanationOf(flags));
   const std::vector<nlohmann::json> kernels = kernelReports(report);
   if (flags.json)
     printJson(report);
@@ -77,14 +87,15 @@ Status explainSpec(const ExplainFlags &flags) {
 } // namespace
 
 void addExplainCommand(CLI::App &app, Action &action) {
-  auto [verb, flags] = addVerb<ExplainFlags>(app, action, "explain",
-                                             "Say what would run for a spec and why, without compiling", explainSpec);
+  auto [verb, flags] = addVerb<ExplainFlags>(
+      app, action, "explain", "Say what would run for a spec or a program and why, without compiling", explainWhat);
   verb.footer("The exit code is 1 where a plan would fail.");
   flags.spec.add(verb);
   flags.engine.addDevice(verb);
   flags.engine.addCache(verb);
   flags.engine.addMiss(verb);
   addJsonFlag(verb, flags.json);
+  flags.program.add(verb, {"--op", "--config", "--input", "--batch", "--seqlen-q", "--seqlen-k", "--tokens-q"});
 }
 
 } // namespace nsa::tools

@@ -1,7 +1,8 @@
 // `nsa run`: one operator over the tensors of a file, and a report of which kernels ran and what they cost.
-#include "tools/nsa/command/command.h"
+#include "tools/nsa/command/program_flags.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/nsa/files/safetensors.h"
+#include "tools/nsa/run_program.h"
 #include "tools/nsa/run_report.h"
 #include "tools/support/number_option.h"
 #include "tools/support/progress.h"
@@ -11,6 +12,7 @@ namespace {
 
 struct RunFlags {
   Operator op{};
+  ProgramFlags program;
   std::string configPath, inputPath, outputPath;
   EngineFlags engine;
   bool allOutputs = false;
@@ -69,6 +71,9 @@ Status verdictOf(const OperatorCheck &check, const std::string &inputPath, DType
 }
 
 Status run(const RunFlags &flags) {
+  if (flags.program.isGiven())
+    return runProgram(
+        {flags.program, flags.inputPath, flags.outputPath, flags.engine.settings, flags.allOutputs, flags.json});
   NSA_ASSIGN_OR_RETURN(OperatorFile file, readInputs(flags.op, flags.configPath, flags.inputPath));
   const OperatorInputs &inputs = file.inputs;
   if (flags.decodeLast > 0)
@@ -117,15 +122,15 @@ Status run(const RunFlags &flags) {
 
 void addRunCommand(CLI::App &app, Action &action) {
   auto [verb, flags] =
-      addVerb<RunFlags>(app, action, "run", "Run an operator over the tensors of a safetensors file", run);
+      addVerb<RunFlags>(app, action, "run", "Run an operator or a program over the tensors of a safetensors file", run);
   addOperatorFlag(verb, flags.op);
   addInputFiles(verb, flags.configPath, flags.inputPath);
   addOption(verb, "--output FILE", flags.outputPath,
-            "Safetensors file to write: the operator's outputs, of decode also the cache and reads")
+            "Safetensors file to write: the outputs, of decode also the cache and reads")
       ->required();
   verb.add_flag("--all-outputs", flags.allOutputs,
                 "Write the optional outputs too: lse, reads; of nsa o_*, lse_*, block_list, k_comp, v_comp, reads; "
-                "of decode o_*, lse_*, block_list");
+                "of decode o_*, lse_*, block_list; of a program what it declares optional");
   flags.engine.addDevice(verb);
   flags.engine.addMiss(verb);
   flags.engine.addCache(verb);
@@ -138,6 +143,10 @@ void addRunCommand(CLI::App &app, Action &action) {
             "contiguous and in pages, and compare them with the fp64 reference and the lists of this run",
             wholeAbove0());
   addJsonFlag(verb, flags.json);
+  flags.program.add(verb, {"--op", "--config", "--check", "--decode-last"});
+  CLI::Option *input = verb.get_option("--input");
+  input->description(input->get_description() + "; of a program the tensors that it reads (default: drawn ones)");
+  flags.program.needWithout(*input);
 }
 
 } // namespace nsa::tools

@@ -63,6 +63,16 @@ nlohmann::json runReport(const OperatorInputs &inputs, const DeviceRun &run) {
   return report;
 }
 
+nlohmann::json kernelReport(const nlohmann::json &kernel, double milliseconds) {
+  nlohmann::json report;
+  report["plan"] = {
+      {"device", kernel["device"]}, {"fallbacks", kernel["fallbacks"]}, {"launches", nlohmann::json::array({kernel})}};
+  report["milliseconds"] = kernel["milliseconds"];
+  report["milliseconds"]["run"] = milliseconds;
+  report["compiler_mapped"] = isCompilerMapped();
+  return report;
+}
+
 nlohmann::json checksJson(const OperatorCheck &check, DType dtype) {
   const reference::Tolerance tolerance = reference::toleranceOf(dtype);
   nlohmann::json list = nlohmann::json::array();

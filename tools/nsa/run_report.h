@@ -27,6 +27,8 @@ std::string inputsText(const OperatorInputs &inputs);
 // The report of an operator that selects blocks also has the field `selecting`: how many of the queries left a block
 // out.
 nlohmann::json runReport(const OperatorInputs &inputs, const DeviceRun &run);
+// The report of one launch of a kernel that nsa_program_describe describes, without the field `inputs`.
+nlohmann::json kernelReport(const nlohmann::json &kernel, double milliseconds);
 // Returns the report's list `checks`, which has an entry for each output.
 nlohmann::json checksJson(const OperatorCheck &check, DType dtype);
 

@@ -128,14 +128,14 @@ TEST_F(Program, ALostStdoutIsAFailure) {
 
 TEST_F(Program, TuneTakesAWorkloadOrASpec) {
   const std::string tiny = NSA_TEST_DATA "/tune_tiny.json";
-  expectUsageError("tune", "WORKLOAD, --op or --list is required");
-  expectUsageError("tune --json", "WORKLOAD, --op or --list is required");
+  expectUsageError("tune", "WORKLOAD, --op, --program or --list is required");
+  expectUsageError("tune --json", "WORKLOAD, --op, --program or --list is required");
   expectUsageError("tune " + tiny + " --op window --config " + shape, "excludes");
   expectUsageError("tune --op window", "--config");
   expectUsageError("tune --config " + shape, "--op");
   expectUsageError("tune " + tiny + " --seqlen-k 64", "--seqlen-k requires --op");
   expectUsageError("tune --op window --config " + shape + " --budget 5",
-                   "--budget requires WORKLOAD; with --op the option is --kernel-budget\n");
+                   "--budget requires WORKLOAD; with --op and --program the option is --kernel-budget\n");
   expectUsageError("tune --list --budget 5", "--budget requires WORKLOAD");
   expectUsageError("tune --op window --config " + shape + " --dry-run", "--dry-run requires WORKLOAD");
   expectUsageError("tune --op window --config " + shape + " --report r.html", "--report requires WORKLOAD");
@@ -160,7 +160,7 @@ TEST_F(Program, TuneTakesAWorkloadOrASpec) {
 }
 
 TEST_F(Program, UsageErrorsAreTwo) {
-  expectUsageError("run", "--op");
+  expectUsageError("run", "--output");
   expectUsageError("run --op conv --config c --input i --output o", "conv");
   expectUsageError("run --op sequences --config c --input i --output o", "sequences");
   expectUsageError("run --op window --input i --output o", "--config");

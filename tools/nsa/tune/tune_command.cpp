@@ -1,5 +1,5 @@
 // `nsa tune`: the command line, and the tuning of one spec on this machine.
-#include "tools/nsa/command/command.h"
+#include "tools/nsa/command/program_flags.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/nsa/tune/tune_report.h"
 #include "tools/nsa/tune/tune_verbs.h"
@@ -13,20 +13,23 @@ namespace {
 
 struct TuneFlags {
   SpecFlags spec;
+  ProgramFlags program;
   EngineFlags engine;
   bool json = false;
   std::string jsonPath; // "": stdout
 };
 
-Ending tuneSpec(const TuneFlags &flags) {
-  NSA_ASSIGN_OR_RETURN(SpecFlags::Chosen chosen, flags.spec.resolve());
+// Tunes the kernels of a spec or the kernel of a program; the report.
+using Tune = std::function<Result<nlohmann::json>(nsa_engine *engine)>;
+
+Ending tuneAndReport(const TuneFlags &flags, const std::string &what, const Tune &tune) {
   EngineSettings settings = flags.engine.settings;
   settings.missPolicy = NSA_MISS_DEFAULT; // asked for, tuning is done whatever NSA_MISS says of plans
   NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(settings));
   NSA_ASSIGN_OR_RETURN(const nlohmann::json report, [&] {
     Progress progress;
-    progress.step("tuning " + std::string(operatorName(chosen.spec.op)));
-    return tune(engine.get(), chosen.spec, chosen.maxima);
+    progress.step("tuning " + what);
+    return tune(engine.get());
   }());
   if (flags.json)
     NSA_RETURN_IF_ERROR(writeJson(flags.jsonPath, report));
@@ -50,12 +53,22 @@ Ending tuneSpec(const TuneFlags &flags) {
   return isLeft ? ExitCode::kLeft : ExitCode::kDone;
 }
 
+Ending tuneOne(const TuneFlags &flags) {
+  if (flags.program.isGiven()) {
+    NSA_ASSIGN_OR_RETURN(const ProgramRequest request, flags.program.request());
+    return tuneAndReport(flags, request.path, [&](nsa_engine *engine) { return request.tune(engine); });
+  }
+  NSA_ASSIGN_OR_RETURN(SpecFlags::Chosen chosen, flags.spec.resolve());
+  return tuneAndReport(flags, std::string(operatorName(chosen.spec.op)),
+                       [&](nsa_engine *engine) { return tune(engine, chosen.spec, chosen.maxima); });
+}
+
 } // namespace
 
 void addTuneCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<TuneFlags>();
   auto whole = std::make_shared<WorkloadFlags>();
-  CLI::App *command = app.add_subcommand("tune", "Measure candidates for workloads or one spec and store the winners");
+  CLI::App *command = app.add_subcommand("tune", "Measure candidates of workloads, a spec or a program; store winners");
   command->footer("The exit code is 3 where kernels are left to measure: the same command goes on from there.");
   CLI::Option *workload = command
                               ->add_option("WORKLOAD", whole->workloads,
@@ -68,6 +81,9 @@ void addTuneCommand(CLI::App &app, Action &action) {
   op->needs(config);
   for (const char *name : {"--input", "--batch", "--seqlen-q", "--seqlen-k", "--tokens-q"})
     command->get_option(name)->needs(op);
+  CLI::Option *program = flags->program.add(
+      *command, {"--op", "--config", "--input", "--batch", "--seqlen-q", "--seqlen-k", "--tokens-q"});
+  program->excludes(workload);
   addOption(*command, "--operators OPERATORS", whole->operators,
             "Of the workloads only kernels of these operators, separated by commas: dense,window,cmp")
       ->delimiter(',')
@@ -106,10 +122,10 @@ void addTuneCommand(CLI::App &app, Action &action) {
       ->needs(workload)
       ->excludes(dryRun, compileOnly);
   command->callback([=, &action] {
-    if (!*workload && !*op && !*list)
-      throw CLI::RequiredError("WORKLOAD, --op or --list");
+    if (!*workload && !*op && !*program && !*list)
+      throw CLI::RequiredError("WORKLOAD, --op, --program or --list");
     if (*budget && !*workload)
-      throw CLI::RequiresError("--budget", "WORKLOAD; with --op the option is --kernel-budget");
+      throw CLI::RequiresError("--budget", "WORKLOAD; with --op and --program the option is --kernel-budget");
     if (*target && !*dryRun && !*compileOnly)
       throw CLI::ValidationError("--target", "needs --compile-only or --dry-run");
     flags->json = static_cast<bool>(*json);
@@ -122,7 +138,7 @@ void addTuneCommand(CLI::App &app, Action &action) {
     else if (*workload)
       action = [whole] { return tuneWorkloads(*whole); };
     else
-      action = [flags] { return tuneSpec(*flags); };
+      action = [flags] { return tuneOne(*flags); };
   });
 }
 

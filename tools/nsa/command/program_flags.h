@@ -1,0 +1,39 @@
+// The options with which verbs name a program of one's own instead of an operator: --program, and --set for its values.
+// Thread-safety: one thread.
+#pragma once
+
+#include "tools/nsa/command/command.h"
+#include "tools/support/program_job.h"
+
+#include <initializer_list>
+
+namespace nsa::tools {
+
+class ProgramFlags {
+public:
+  // Adds --program, and --set unless the verb has it. None of the options `ofOperator`, which describe an operator, can
+  // be given with --program. The ones of them that were required are needed without it (`check`). Without any of these
+  // options --program is required.
+  CLI::Option *add(CLI::App &verb, std::initializer_list<const char *> ofOperator);
+  // Makes an option that is required needed without --program only.
+  void needWithout(CLI::Option &other);
+  // Throws the error of a command line that has neither --program nor all that describes an operator. A verb's callback
+  // calls it.
+  void check() const;
+
+  bool isGiven() const { return option->count() > 0; }
+  // What --set says.
+  Result<ProgramRequest> request() const;
+
+  std::string path;
+  std::vector<std::string> settings;
+
+private:
+  CLI::Option *option = nullptr;
+  std::vector<CLI::Option *> needed; // without --program
+};
+
+// The status; of a miss the hint is the command that tunes the program.
+Status withTuneCommand(const Status &status, const ProgramRequest &request);
+
+} // namespace nsa::tools
