@@ -106,17 +106,13 @@ Roof processorRoof() {
           .terabytesPerSecond = StreamBandwidth(threads).gigabytesPerSecond() * 1e-3};
 }
 
-double leastMs(double flops, double bytes, const Roof &roof) {
-  return std::max(flops / (roof.tflops * 1e12), bytes / (roof.terabytesPerSecond * 1e12)) * 1e3;
-}
-
 double floorMs(const BenchCase &benchCase, double flops, const Roof &roof) {
   const Spec &spec = benchCase.spec;
   const double tokens = static_cast<double>(benchCase.maxima.batch) * static_cast<double>(benchCase.maxima.seqlenK);
   const double keys = definitionOf(spec.op).keys == MetKeys::kBlocks ? tokens / spec.cmpStride : tokens;
   const double elements = (tokens * spec.queryHeads + keys * spec.kvHeads) * (spec.qkDim + spec.vDim);
   const double bytes = elements * dtypeBytes(spec.dtype);
-  return leastMs(flops, bytes, roof);
+  return std::max(flops / (roof.tflops * 1e12), bytes / (roof.terabytesPerSecond * 1e12)) * 1e3;
 }
 
 } // namespace nsa::bench

@@ -48,8 +48,6 @@ struct Roof {
 std::optional<Roof> roofOf(const std::string &deviceName, DType dtype);
 // Measures the peak rates of the processor with all its cores.
 Roof processorRoof();
-// Returns the least possible milliseconds of `flops` operations and `bytes` bytes, which go on side by side.
-double leastMs(double flops, double bytes, const Roof &roof);
 // Returns the least possible time of a case, which is the longer of two times: the time of computing exactly the
 // attended products, and the time of moving every tensor once through memory.
 double floorMs(const BenchCase &benchCase, double flops, const Roof &roof);

@@ -191,6 +191,9 @@ elseif(CASE STREQUAL "nsa_embed_program")
       message(FATAL_ERROR "the host printed ${text}")
     endif()
   endforeach()
+  # The same program without a host.
+  run(${tree}/bin/nsa run --program ${sources}/scaled_sum.tile --set columns=1000 --set dtype=fp32 --set scale=0.5 --set rows=100
+    --device cpu --output ${build}/out.safetensors)
   # An error of the program is what nsa check prints.
   file(WRITE ${build}/scaled_sum.tile "kernel scaled_sum\n\nlet x 1\n")
   execute_process(COMMAND ${build}/host WORKING_DIRECTORY ${build} RESULT_VARIABLE code ERROR_VARIABLE text)

@@ -135,13 +135,7 @@ std::pair<CLI::App &, BenchFlags &> addMeasuring(CLI::App &bench, Action &action
                                  : "Lengths, separated by commas (default: 4096 to 65536, on the CPU 1024 to 4096)",
             wholeAbove0())
       ->delimiter(',');
-  addOption(command, "--samples N", flags.choice.samples, "Samples of each measurement", wholeWithin(1, 10000))
-      ->capture_default_str();
-  addOption(command, "--warm-ups N", flags.choice.warmUps, "Runs before the first sample", wholeWithin(1, 10000))
-      ->capture_default_str();
-  if (!flags.isSearch)
-    command.add_flag("--tune,!--no-tune", flags.choice.tuned,
-                     "Measure the tuner's winner too, beside the compiler's best guess (default: --no-tune)");
+  addSampling(command, flags.choice, !flags.isSearch);
   flags.engine.addKernelBudget(command);
   flags.engine.addDevice(command);
   addResults(command, flags.choice, name + ".csv");
@@ -219,6 +213,16 @@ Result<nlohmann::ordered_json> measureAndPrint(bench::LengthChoice &choice, bool
   return report;
 }
 
+void addSampling(CLI::App &command, bench::LengthChoice &choice, bool withTune) {
+  addOption(command, "--samples N", choice.samples, "Samples of each measurement", wholeWithin(1, 10000))
+      ->capture_default_str();
+  addOption(command, "--warm-ups N", choice.warmUps, "Runs before the first sample", wholeWithin(1, 10000))
+      ->capture_default_str();
+  if (withTune)
+    command.add_flag("--tune,!--no-tune", choice.tuned,
+                     "Measure the tuner's winner too, beside the compiler's best guess (default: --no-tune)");
+}
+
 void addResults(CLI::App &command, bench::LengthChoice &choice, const std::string &csv) {
   addOption(command, "--results DIR", choice.results,
             "Folder for " + command.get_name() + ".json and " + csv + " (default: nothing is written)");
@@ -266,6 +270,7 @@ void addBenchCommand(CLI::App &app, Action &action) {
       ->needs(batches);
   addSearch(*bench, action);
   addDecodeBench(*bench, action);
+  addProgramBench(*bench, action);
   addSummarize(*bench, action);
 }
 

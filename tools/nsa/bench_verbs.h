@@ -14,6 +14,8 @@ namespace nsa::tools {
 
 // Reads one spec from each config file, and gives the spec the name of its file.
 Result<std::vector<bench::NamedSpec>> readSpecs(Operator op, const std::vector<std::string> &configs);
+// Adds the options --samples, --warm-ups and, if the caller may choose it, --tune.
+void addSampling(CLI::App &command, bench::LengthChoice &choice, bool withTune = true);
 // Adds the option --results, which names the folder for NAME.json and for the CSV files that `csv` describes. Without
 // it nothing is written.
 void addResults(CLI::App &command, bench::LengthChoice &choice, const std::string &csv);
@@ -25,5 +27,6 @@ Result<nlohmann::ordered_json> measureAndPrint(bench::LengthChoice &choice, bool
 void printResultsPlace(const bench::LengthChoice &choice, const std::string &name);
 
 void addDecodeBench(CLI::App &bench, Action &action);
+void addProgramBench(CLI::App &bench, Action &action);
 
 } // namespace nsa::tools

@@ -49,7 +49,7 @@ struct ProgramInputs {
 
   // The values that are compiled in and the sizes: "columns=77 dtype=fp32 rows=5".
   std::string valuesText() const;
-  // The program's name, its values and the shapes of its tensors: "softmax columns=77 dtype=fp32 rows=5, x [5, 5, 16]".
+  // The program's name, its values and the shapes of its tensors: "softmax columns=77 dtype=fp32 rows=5, x [5, 77]".
   std::string toString() const;
   // Sets the scalars that are not known to 1, as the tuner does.
   void setOpenScalars();

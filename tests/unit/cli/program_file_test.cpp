@@ -90,6 +90,25 @@ TEST_F(ProgramFile, TensorsThatAreWrongAreNamed) {
                            "declares 'fixed columns')");
 }
 
+TEST_F(ProgramFile, SizesThatNoTensorHasAreNamed) {
+  const auto refused = [](const std::string &tensor, const std::string &rows) {
+    std::string text = kProgram;
+    test::replaceOnce(text, "x[row: rows * groups;", tensor);
+    const Result<ProgramSource::Pointer> source = ProgramSource::of("own", text);
+    EXPECT_TRUE(source) << source.status().toString();
+    const auto interface =
+        ProgramInterface::make(**source, {{"columns", "50"}, {"dtype", "bf16"}, {"rows", rows}, {"groups", "3"}});
+    EXPECT_TRUE(interface) << interface.status().toString();
+    return drawProgramInputs(*interface, 1).status().toString();
+  };
+  EXPECT_EQ(refused("x[row: rows - 100;", "20"),
+            "invalid argument: tensor x = extent -80: must be from 0 to 2147483647");
+  EXPECT_EQ(refused("x[row: rows * 3;", "2000000000"),
+            "invalid argument: tensor x = extent 6000000000: must be from 0 to 2147483647");
+  EXPECT_EQ(refused("x[row;", "20"), "invalid argument: tensor x = 'row': has no extent, so nothing says how large the "
+                                     "tensor is (hint: declare it, for example x[row: n])");
+}
+
 TEST_F(ProgramFile, DrawnTensorsHaveTheSizesOfTheValues) {
   values.insert({{"rows", "20"}, {"groups", "3"}});
   const Result<ProgramSource::Pointer> source = ProgramSource::of("own", kProgram);
