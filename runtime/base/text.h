@@ -1,5 +1,5 @@
-// Reads the words of line-based texts (manifests and the headers of templates), and makes texts of files fit for a log
-// or a terminal. Writes addresses.
+// Reads the words of line-based texts (manifests and the headers of templates), and makes texts fit for a log,
+// a terminal or a shell. Writes addresses.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -76,6 +76,17 @@ inline std::string addressText(const void *address) {
   char text[2 * sizeof address + 1];
   const auto [end, error] = std::to_chars(text, text + sizeof text, reinterpret_cast<uintptr_t>(address), 16);
   return "0x" + std::string(text, end);
+}
+
+// Writes a text as one word of a POSIX shell, for a command that a message shows.
+inline std::string shellWord(std::string_view text) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(text);
+  std::string word = "'";
+  for (const char each : text)
+    word += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  return word + "'";
 }
 
 } // namespace nsa

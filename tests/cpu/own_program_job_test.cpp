@@ -167,7 +167,8 @@ TEST_F(OwnProgramJob, TellsWhatIsWrongWithItsValues) {
       << wide;
   const std::string miss = fails("run" + values + " --set scale=1 --miss fail" + input);
   EXPECT_NE(miss.find("\nThis stores what is missing:\nnsa tune --program " + program +
-                      " --set columns=50 --set dtype=fp32 --set rows=20 --set scale=1\n"),
+                      " --set columns=50 --set dtype=fp32 --set rows=20 --set scale=1 --device cpu --cache " +
+                      database + "\n"),
             std::string::npos)
       << miss;
 }

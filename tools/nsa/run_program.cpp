@@ -58,7 +58,7 @@ Status runProgram(const ProgramRun &run) {
   Result<Ran> ran = runOnDevice(request, inputs, outputs, run.settings);
   progress.step("");
   if (!ran)
-    return withTuneCommand(ran.status(), request);
+    return withTuneCommand(ran.status(), request, run.settings);
   std::vector<std::pair<std::string, const HostTensor *>> list;
   for (const auto &[name, tensor] : ran->outputs)
     list.emplace_back(name, &tensor);

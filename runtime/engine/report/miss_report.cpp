@@ -1,25 +1,9 @@
 #include "runtime/engine/report/miss_report.h"
 
 #include "runtime/base/config_text.h"
-
-#include <string_view>
+#include "runtime/base/text.h"
 
 namespace nsa {
-
-namespace {
-
-// One argument of a shell, whatever the text holds.
-std::string shellWord(const std::string &text) {
-  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos)
-    return text;
-  std::string word = "'";
-  for (const char each : text)
-    word += each == '\'' ? std::string("'\\''") : std::string(1, each);
-  return word + "'";
-}
-
-} // namespace
 
 std::string tuneHint(const TuneCommand &command) {
   const Maxima &maxima = command.maxima;

@@ -1,27 +1,8 @@
 #include "tools/nsa/command/program_flags.h"
 
-#include <algorithm>
-#include <cctype>
-#include <string_view>
+#include "runtime/base/text.h"
 
 namespace nsa::tools {
-
-namespace {
-
-// A word as a shell reads it.
-std::string shellWord(const std::string &text) {
-  const auto isPlain = [](unsigned char c) {
-    return std::isalnum(c) || std::string_view("/._=+-@%").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::ranges::all_of(text, isPlain))
-    return text;
-  std::string quoted = "'";
-  for (const char c : text)
-    quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
-} // namespace
 
 CLI::Option *ProgramFlags::add(CLI::App &verb, std::initializer_list<const char *> ofOperator) {
   option = addOption(verb, "--program FILE", path,
@@ -57,13 +38,16 @@ Result<ProgramRequest> ProgramFlags::request() const {
   return ProgramRequest{path, "", std::move(values)};
 }
 
-Status withTuneCommand(const Status &status, const ProgramRequest &request) {
+Status withTuneCommand(const Status &status, const ProgramRequest &request, const EngineSettings &settings) {
   if (status.code() != ErrorCode::kCacheMiss)
     return status;
   ErrorInfo info = status.error();
   info.hint = "nsa tune --program " + shellWord(request.path);
   for (const auto &[name, value] : request.values)
     info.hint += " --set " + shellWord(name + "=" + value);
+  for (const auto &[option, value] : {std::pair(" --device ", settings.device), {" --cache ", settings.cachePath}})
+    if (!value.empty())
+      info.hint += option + shellWord(value);
   return Status(std::move(info));
 }
 
