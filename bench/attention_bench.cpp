@@ -121,7 +121,7 @@ private:
     if (flags.noPeers || (!asked && !device->accelerator().isCuda()))
       return;
     Result<std::unique_ptr<PeerProcess>> started =
-        PeerProcess::start(asked ? flags.peers : PeerProcess::defaultScript(), flags.device);
+        PeerProcess::start(asked ? flags.peers : PeerProcess::shippedScript("torch_attention.py"), flags.device);
     if (started)
       peers = std::move(*started);
     else

@@ -47,8 +47,8 @@ private:
   nlohmann::ordered_json contenderFacts;
 };
 
-std::string PeerProcess::defaultScript() {
-  const std::filesystem::path script = "peers/torch_attention.py";
+std::string PeerProcess::shippedScript(const char *name) {
+  const std::filesystem::path script = std::filesystem::path("peers") / name;
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   const std::filesystem::path bundled = folder.parent_path() / "libexec/nsa" / script;
@@ -137,9 +137,13 @@ Result<nlohmann::ordered_json> PeerProcess::ask(const nlohmann::json &question) 
 
 Result<PeerProcess::Peers> PeerProcess::prepare(const BenchCase &benchCase, const tools::Buffer *flush) {
   nlohmann::json question = caseFields(benchCase);
+  question["checked_queries"] = checkedQueries(benchCase.spec, benchCase.maxima);
+  return prepare(std::move(question), flush);
+}
+
+Result<PeerProcess::Peers> PeerProcess::prepare(nlohmann::json question, const tools::Buffer *flush) {
   question["command"] = "prepare";
   question["flush_bytes"] = flush ? flush->size() : 0;
-  question["checked_queries"] = checkedQueries(benchCase.spec, benchCase.maxima);
   NSA_ASSIGN_OR_RETURN(nlohmann::ordered_json answer, ask(question));
   if (!answer.contains("implementations") || !answer["implementations"].is_array())
     return peerError(textOf(answer, "trouble", "unexpected answer " + answer.dump()));

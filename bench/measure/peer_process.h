@@ -17,9 +17,8 @@ namespace nsa::bench {
 
 class PeerProcess {
 public:
-  // The path of the script that runs torch's implementations: beside this program in a build tree, or under libexec/ in
-  // a bundle.
-  static std::string defaultScript();
+  // The path of a script of bench/peers: beside this program in a build tree, or under libexec/ in a bundle.
+  static std::string shippedScript(const char *name);
   // Starts `python3 script --device D`. The error says why the peer implementations cannot be measured on this machine;
   // a bench then measures only this library.
   static Result<std::unique_ptr<PeerProcess>> start(const std::string &script, const std::string &device);
@@ -40,6 +39,8 @@ public:
   // Replaces the tensors in the peer process by tensors of the given shape, and runs and checks every implementation on
   // them. The peer process flushes its L2 by a buffer as large as `flush`; nullptr: on the CPU.
   Result<Peers> prepare(const BenchCase &benchCase, const tools::Buffer *flush);
+  // The same for the program of a question. `question` has the fields that bench/peers/torch_programs.py documents.
+  Result<Peers> prepare(nlohmann::json question, const tools::Buffer *flush);
 
 private:
   friend class PeerContender;

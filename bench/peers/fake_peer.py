@@ -1,4 +1,4 @@
-"""What bench/peers/torch_attention.py says, without torch: the test of how the bench merges other implementations."""
+"""What the scripts of this folder say, without torch: the test of how a bench merges other implementations."""
 
 import json
 import sys
@@ -7,8 +7,11 @@ print(json.dumps({"versions": {"fake": "1"}}), flush=True)
 for line in sys.stdin:
     question = json.loads(line)
     if question["command"] == "prepare":
-        assert question["op"] in ("dense", "window") and question["tokens"] > 0
-        assert question["checked_queries"][0] == 0 and question["checked_queries"][-1] == question["tokens"] - 1
+        if "program" in question:
+            assert question["values"]["rows"] == "9" and question["dtype"] == "fp32"
+        else:
+            assert question["op"] in ("dense", "window") and question["tokens"] > 0
+            assert question["checked_queries"][0] == 0 and question["checked_queries"][-1] == question["tokens"] - 1
         answer = {
             "implementations": [
                 {"name": "fake fast", "relative_error": 0.001, "note": "k and v expanded"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 namespace nsa::bench {
 
@@ -36,6 +37,21 @@ nlohmann::ordered_json rateOrNull(double rate) {
   return rate > 0 ? nlohmann::ordered_json(rate) : nlohmann::ordered_json();
 }
 
+// The lines of the program's own texts that are neither empty nor a comment.
+int linesOf(const ProgramSource &source) {
+  int lines = 0;
+  const auto count = [&](const std::string &text) {
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);)
+      if (const size_t first = line.find_first_not_of(' '); first != std::string::npos)
+        lines += line.compare(first, 2, "//") != 0;
+  };
+  count(source.text);
+  for (const auto &[name, text] : source.libraries)
+    count(text);
+  return lines;
+}
+
 // The rates of a kernel, and their shares of the device's. The share of the roof is the greater one of both shares. It
 // is null unless the device's rates are known for all work that is declared.
 void addRates(nlohmann::ordered_json &row, double milliseconds, const Roof &roof) {
@@ -60,7 +76,7 @@ void addRates(nlohmann::ordered_json &row, double milliseconds, const Roof &roof
 
 } // namespace
 
-Result<nlohmann::ordered_json> benchProgram(BenchDevice &device, const ProgramChoice &choice) {
+Result<nlohmann::ordered_json> benchProgram(BenchDevice &device, const ProgramChoice &choice, PeerProcess *peers) {
   NSA_ASSIGN_OR_RETURN(const ProgramSource::Pointer source, ProgramSource::read(choice.request.path));
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const ProgramInterface> interface,
                        ProgramInterface::make(*source, choice.request.values));
@@ -73,12 +89,17 @@ Result<nlohmann::ordered_json> benchProgram(BenchDevice &device, const ProgramCh
   NSA_ASSIGN_OR_RETURN(fields["flops"], evaluated(work.flops, "flops", inputs));
   NSA_ASSIGN_OR_RETURN(fields["bytes"], evaluated(work.bytes, "bytes", inputs));
 
+  nlohmann::ordered_json facts = nlohmann::ordered_json::object();
+  if (peers)
+    facts["peers"] = peers->versions();
   NSA_ASSIGN_OR_RETURN(
       BenchReport report,
-      choice.report(device, "program",
+      choice.report(device, interface->name(),
                     {"program", "values", "implementation", "median ms = median_ms", "TFLOP/s = tflops",
                      "% of arithmetic = percent_of_arithmetic", "GB/s = gigabytes_per_second",
-                     "% of memory = percent_of_memory", "% of roof = percent_of_roof", "config"}));
+                     "% of memory = percent_of_memory", "% of roof = percent_of_roof", "lines",
+                     "compile ms = compile_ms", "config", "note"},
+                    facts));
   Roof roof;
   if (work.flops || work.bytes) {
     roof = roofOf(device, report, interface->dtype());
@@ -95,13 +116,40 @@ Result<nlohmann::ordered_json> benchProgram(BenchDevice &device, const ProgramCh
                                                 choice.warmUps));
     ours.push_back(std::move(made));
   }
-  NSA_ASSIGN_OR_RETURN(const std::vector<Times> times, measureAll(allOf(ours), choice.samples));
-  for (size_t i = 0; i < ours.size(); ++i) {
+  std::vector<std::unique_ptr<Contender>> others;
+  const auto addAbsent = [&](const std::string &name, const std::string &reason) {
     nlohmann::ordered_json row = fields;
-    row["implementation"] = ours[i]->name();
-    row.update(times[i].fields());
-    addRates(row, times[i].medianMs, roof);
-    row.update(ours[i]->facts());
+    row["implementation"] = name;
+    row["note"] = "does not serve: " + reason;
+    return report.add(std::move(row));
+  };
+  if (peers) {
+    NSA_ASSIGN_OR_RETURN(PeerProcess::Peers prepared,
+                         peers->prepare({{"program", interface->name()},
+                                         {"dtype", dtypeName(interface->dtype())},
+                                         {"values", choice.request.values}},
+                                        device.flush()));
+    others = std::move(prepared.contenders);
+    for (const PeerProcess::Absent &absent : prepared.absent)
+      NSA_RETURN_IF_ERROR(addAbsent(absent.name, absent.reason));
+  }
+  const std::vector<Contender *> everybody = allOf(ours, others);
+  const std::vector<Result<Times>> times = measureInTurns(everybody, choice.samples);
+  for (size_t i = 0; i < everybody.size(); ++i) {
+    const bool isOurs = i < ours.size();
+    if (!times[i] && isOurs)
+      return times[i].status();
+    if (!times[i]) {
+      NSA_RETURN_IF_ERROR(addAbsent(everybody[i]->name(), times[i].status().error().message));
+      continue;
+    }
+    nlohmann::ordered_json row = fields;
+    row["implementation"] = everybody[i]->name();
+    row.update(times[i]->fields());
+    addRates(row, times[i]->medianMs, roof);
+    if (isOurs)
+      row["lines"] = linesOf(*source);
+    row.update(everybody[i]->facts());
     NSA_RETURN_IF_ERROR(report.add(std::move(row)));
   }
   return report.content();

@@ -14,7 +14,8 @@ struct ProgramChoice : LengthChoice {
 };
 
 // Measures the default kernel, and the tuned kernel if it is wanted, on drawn tensors that have the sizes of the
-// values. A scalar that no size is made of is 1 unless its value is given, as it is for the tuner.
-Result<nlohmann::ordered_json> benchProgram(BenchDevice &device, const ProgramChoice &choice);
+// values. A scalar that no size is made of is 1 unless its value is given, as it is for the tuner. `peers` measure the
+// same program in turns with this library; nullptr: none do. The report is named after the program.
+Result<nlohmann::ordered_json> benchProgram(BenchDevice &device, const ProgramChoice &choice, PeerProcess *peers);
 
 } // namespace nsa::bench

@@ -80,7 +80,7 @@ Result<nlohmann::ordered_json> prefill(bench::BenchDevice &device, const BenchFl
   const bool asked = !flags.peers.empty();
   if (!flags.noPeers && (asked || device.accelerator().isCuda())) {
     Result<std::unique_ptr<bench::PeerProcess>> started =
-        bench::PeerProcess::start(asked ? flags.peers : bench::PeerProcess::defaultScript(), device.name());
+        bench::PeerProcess::start(asked ? flags.peers : bench::PeerProcess::shippedScript("torch_attention.py"), device.name());
     // A script that the user named has to run. The usual script needs python3 and torch, which are optional.
     if (!started && asked)
       return started.status();

@@ -11,6 +11,7 @@ struct ProgramBenchFlags {
   ProgramFlags program;
   EngineFlags engine;
   bench::ProgramChoice choice;
+  std::string peers;
   bool json = false;
 };
 
@@ -18,10 +19,15 @@ Status measureProgram(ProgramBenchFlags &flags) {
   bench::ProgramChoice &choice = flags.choice;
   NSA_ASSIGN_OR_RETURN(choice.request, flags.program.request());
   NSA_ASSIGN_OR_RETURN(bench::BenchDevice device, bench::BenchDevice::open(flags.engine.settings));
-  NSA_RETURN_IF_ERROR(
-      measureAndPrint(choice, flags.json, [&] { return bench::benchProgram(device, choice); }).status());
+  std::unique_ptr<bench::PeerProcess> peers;
+  if (!flags.peers.empty()) {
+    NSA_ASSIGN_OR_RETURN(peers, bench::PeerProcess::start(flags.peers, device.name()));
+  }
+  NSA_ASSIGN_OR_RETURN(const nlohmann::ordered_json report, measureAndPrint(choice, flags.json, [&] {
+                         return bench::benchProgram(device, choice, peers.get());
+                       }));
   if (!flags.json)
-    printResultsPlace(choice, "program");
+    printResultsPlace(choice, report.at("results").at(0).value("program", ""));
   return Status::ok();
 }
 
@@ -35,7 +41,10 @@ void addProgramBench(CLI::App &bench, Action &action) {
   addSampling(command, flags.choice);
   flags.engine.addKernelBudget(command);
   flags.engine.addDevice(command);
-  addResults(command, flags.choice, "program.csv");
+  addOption(command, "--peers FILE", flags.peers,
+            "Script that measures other implementations of the program (bench/peers/torch_programs.py: the examples in "
+            "torch and Triton)");
+  addResults(command, flags.choice, "NAME.csv, after the program");
   addJsonFlag(command, flags.json);
 }
 
