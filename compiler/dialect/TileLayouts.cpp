@@ -59,11 +59,13 @@ Layout DotOp::getOperandLayout(OpOperand &operand, LayoutTarget target) {
   Value tile = operand.get();
   if (&operand != &getAMutable() || target == LayoutTarget::kCpu)
     return ordinaryLayout(tile, target);
+  if (tile.getDefiningOp<ConvertLayoutOp>())
+    return Layout::Shared;
   auto load = tile.getDefiningOp<LoadOp>();
-  // There is no ldmatrix for f32. A loaded tile is read from shared memory, and a computed tile is read from the
-  // registers in which it was computed.
+  // There is no ldmatrix for f32. A tile that is loaded for products alone is read from shared memory, and another one
+  // is read from the registers of the operation that made it.
   if (typeOf(tile).getElementType().isF32())
-    return load ? Layout::Shared : Layout::Accumulator;
+    return load && llvm::all_of(tile.getUsers(), llvm::IsaPred<DotOp>) ? Layout::Shared : Layout::Accumulator;
   // A tile that another product reads in shared memory is read there by this one, too.
   auto stays = load ? load->getAttrOfType<BoolAttr>(kStayInSharedAttr) : nullptr;
   bool isShared = load && ((stays && stays.getValue()) || llvm::any_of(tile.getUses(), isReadFromMemory));

@@ -154,8 +154,8 @@ private:
     bool isMadeInMemory = true;        // whether all producers can make the tile in memory
   };
 
-  // Inserts a conversion where a tile is read from memory and its producer cannot make it there. On a CPU also where
-  // the producer, a load, would have to make it in two layouts.
+  // Inserts a conversion where a tile is read from memory and its producer cannot make it there, or would have to make
+  // it in two layouts.
   void insertConversions() {
     llvm::MapVector<void *, Wanted> wanted;
     const Layout inMemory = memoryLayout(layouts);
@@ -174,7 +174,7 @@ private:
     });
     llvm::DenseMap<Value, Value> converted;
     for (auto &[leader, tile] : wanted)
-      if (!tile.isMadeInMemory || (target == LayoutTarget::kCpu && tile.isWantedElsewhere))
+      if (!tile.isMadeInMemory || tile.isWantedElsewhere)
         for (OpOperand *operand : tile.inMemory)
           operand->set(convert(operand->get(), converted));
   }

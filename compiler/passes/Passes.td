@@ -46,7 +46,7 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
     | | `target=gpu` | `target=cpu` |
     |---|---|---|
     | dot: result, accumulator | `accumulator` | `lanes` |
-    | dot: left side | `operand_a`; f32: `shared` when loaded, else `accumulator` | `lanes` |
+    | dot: left side | `operand_a`; f32: `shared` when loaded for products alone, else `accumulator` | `lanes` |
     | dot: right side, left side that is given transposed | `shared` | `row_major` |
     | one value per row | `row` | `lanes` |
     | one value per column | `column` | `lanes` |
@@ -56,9 +56,9 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
     columns. If no operation of the kernel works on fragments alone (dot, shift, lists, the last column), its matrices and its
     values per column are `striped`, and its values per row are `uniform`.
 
-    There is one conversion: a tile that a dot reads from memory, and that its producer cannot make there, gets a
-    `tile.convert_layout`. Its producer is a computation, or on a CPU also a load whose tile is read in `lanes` too. On a GPU a
-    loaded tile that is a left side and is read from memory by another dot is read there by both.
+    There is one conversion: a tile that a dot reads from memory gets a `tile.convert_layout` where its producer cannot make it
+    there, as a computation, or where another operation reads it in registers. On a GPU a loaded tile that is a left side and is
+    read from memory by another dot is read there by both.
 
     For 16-bit types, `operand_a` and `accumulator` are the same fragments. So a map may read a tile that is the left side of
     a dot.

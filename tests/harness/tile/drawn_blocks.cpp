@@ -104,11 +104,9 @@ void ProgramDrawer::productBlock() {
                     v = input("key, head; e", {keys, heads, outWidth});
   const std::string o = variable(kOut, 4);
   const Known tile = let({"load " + q + "[at, head]", {"row", "d"}, 1});
-  // Of another tensor: a GPU takes a left side of f32 from shared memory, where no other operation can use it.
-  if (drawer.oneIn(3)) {
-    const std::string other = input("row, head; d", {rows, heads, width});
-    drawer.numbers.push_back(let(wholeRow(let({"load " + other + "[at, head]", {"row", "d"}, 1}), "d", width)));
-  }
+  // A tile of a product that is read elementwise, too.
+  if (drawer.oneIn(3))
+    drawer.numbers.push_back(let(wholeRow(tile, "d", width)));
   // No load limits what exists of it: all of the row takes part.
   if (drawer.oneIn(3))
     drawer.numbers.push_back(let(wholeRow({variable(kOut, 4), kOut, 4}, "e", outWidth)));

@@ -193,3 +193,40 @@ func.func @columns(%view: !tile.view<f32, 1>, %s: tensor<16x32xf32>, %ok: i1) at
   }
   return
 }
+
+// A loaded tile that a product reads from memory and another operation in registers is loaded to registers, and written to
+// memory from there. A left side is read where the other operation reads it.
+// CHECK-LABEL: func.func @product_and_elementwise
+// GPU: } {tile.layout = #tile.layout<accumulator>} : !tile.view<f32, 1> -> tensor<32x32xf32>
+// GPU: %[[K:.*]] = tile.convert_layout %{{.*}} {tile.layout = #tile.layout<shared>} : tensor<32x32xf32>
+// GPU: } {tile.layout = #tile.layout<accumulator>} : !tile.view<f32, 1> -> tensor<32x32xf32>
+// GPU: tile.dot %{{.*}}, %[[K]], %{{.*}} {tile.layout = #tile.layout<accumulator>}
+func.func @product_and_elementwise(%view: !tile.view<f32, 1>, %acc: tensor<32x32xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
+  %k = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<f32, 1> -> tensor<32x32xf32>
+  %q = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<f32, 1> -> tensor<32x32xf32>
+  %y = tile.dot %q, %k, %acc : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  %of_k = tile.reduce add %k : tensor<32x32xf32> -> tensor<32xf32>
+  %of_q = tile.reduce add %q : tensor<32x32xf32> -> tensor<32xf32>
+  return
+}
+
+// A tile that is both sides of products, and read elementwise: both products read the copy.
+// CHECK-LABEL: func.func @both_sides_and_elementwise
+// GPU: } {tile.layout = #tile.layout<accumulator>} : !tile.view<bf16, 1> -> tensor<32x32xbf16>
+// GPU: %[[X:.*]] = tile.convert_layout %{{.*}} {tile.layout = #tile.layout<shared>} : tensor<32x32xbf16>
+// GPU: tile.dot %[[X]], %[[X]], %{{.*}} {tile.layout = #tile.layout<accumulator>, transpose_b}
+func.func @both_sides_and_elementwise(%view: !tile.view<bf16, 1>, %acc: tensor<32x32xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
+  %x = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<32x32xbf16>
+  %y = tile.dot %x, %x, %acc {transpose_b} : tensor<32x32xbf16>, tensor<32x32xbf16> -> tensor<32x32xf32>
+  %wide = tile.map(%e = %x : tensor<32x32xbf16>) at (%row, %column) -> tensor<32x32xf32> {
+    %w = arith.extf %e : bf16 to f32
+    tile.yield %w : f32
+  }
+  return
+}

@@ -1,20 +1,5 @@
 // RUN: nsa-opt %s --tile-assign-layouts=target=gpu --split-input-file --verify-diagnostics
 
-// A loaded tile goes to registers or to shared memory.
-func.func @two_demands(%view: !tile.view<f32, 1>, %acc: tensor<32x32xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
-  // expected-error@+1 {{makes a tile that is needed as shared and as accumulator; there is no conversion}}
-  %x = tile.load %view rows(%r) {
-    tile.at [%r] if %ok
-  } : !tile.view<f32, 1> -> tensor<32x32xf32>
-  // expected-note@+1 {{tile.dot needs shared}}
-  %y = tile.dot %acc, %x, %acc : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
-  // expected-note@+1 {{tile.reduce needs accumulator}}
-  %z = tile.reduce add %x : tensor<32x32xf32> -> tensor<32xf32>
-  return
-}
-
-// -----
-
 // What a loop carries is one tile.
 func.func @through_loop(%view: !tile.view<f32, 1>, %acc: tensor<32x32xf32>, %ok: i1, %n: i32) attributes {tile.warps = 1 : i32} {
   // expected-error@+2 {{makes a tile that is needed as shared and as accumulator; there is no conversion}}
