@@ -181,6 +181,8 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
   checkWords(*tree, diagnostics);
   checkSizes(*tree, program, diagnostics);
   checkWork(*tree, program, diagnostics);
+  if (tree->kernel->operators.empty())
+    language::checkReference(*tree, files.programs(request.path), diagnostics);
   if (diagnostics.hasErrors())
     return failed(diagnostics);
   Result<TemplateHeader> header = readTileChoices(*tree);

@@ -34,7 +34,7 @@ Result<std::string> textOf(const fs::path &path) {
   return text;
 }
 
-std::string fileOf(std::string_view library) { return std::string(library) + std::string(kEnding); }
+std::string fileOf(std::string_view name) { return std::string(name) + std::string(kEnding); }
 
 std::string templateOf(std::string_view library) {
   return std::string(kTileFolder) + std::string(kLibraryFolder) + fileOf(library);
@@ -58,6 +58,13 @@ language::LibraryResolver TileFiles::libraries(const std::string &path) {
     if (isNew)
       place->second = findLibrary(path, name);
     return place->second;
+  };
+}
+
+language::ProgramResolver TileFiles::programs(const std::string &path) {
+  return [this, path](std::string_view name) -> const language::SyntaxTree * {
+    const Result<const language::SyntaxTree *> tree = read((fs::path(path).parent_path() / fileOf(name)).string());
+    return tree ? *tree : nullptr;
   };
 }
 

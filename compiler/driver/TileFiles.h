@@ -8,6 +8,7 @@
 #include "compiler/driver/Request.h"
 #include "compiler/driver/TemplateFiles.h"
 #include "compiler/language/syntax/Imports.h"
+#include "compiler/language/syntax/References.h"
 
 #include <deque>
 #include <map>
@@ -34,6 +35,8 @@ public:
   // Finds libraries of the file at `path`: in the folder `library` beside the file, or beside the file if that is a
   // library itself, else among the templates.
   language::LibraryResolver libraries(const std::string &path);
+  // Finds the programs beside the file at `path`.
+  language::ProgramResolver programs(const std::string &path);
   // The file that messages call `name`; nullptr: there is none.
   const language::SourceFile *find(std::string_view name) const;
 

@@ -104,10 +104,8 @@ const Item *Parser::declaration(ItemKind itemKind) {
     const NameList targets = names();
     return itemNode<TargetsItem>(first, targets);
   }
-  case ItemKind::kReference: {
-    const Name kernel = name("a kernel");
-    return itemNode<ReferenceItem>(first, kernel);
-  }
+  case ItemKind::kReference:
+    return referenceItem(first);
   case ItemKind::kFixed:
     return fixedItem(first);
   case ItemKind::kConst: {
@@ -159,6 +157,23 @@ const Item *Parser::kernelItem(const Token &first) {
   const Name kernel = name();
   const NameList operators = takeWord("serves") ? names() : NameList{};
   return itemNode<KernelItem>(first, kernel, operators);
+}
+
+// "reference" ( name | fixing { "," fixing } ); fixing = name "=" number
+const Item *Parser::referenceItem(const Token &first) {
+  if (following.kind != TokenKind::kAssign) {
+    const Name kernel = name("a kernel");
+    return itemNode<ReferenceItem>(first, kernel, std::span<const ReferenceItem::Choice>());
+  }
+  const auto choices = list<ReferenceItem::Choice>([&] {
+    const Name chosen = name();
+    need(TokenKind::kAssign);
+    const NumberExpr *value = number();
+    if (value && !value->isInteger)
+      fail(value->range, "choices are integers");
+    return ReferenceItem::Choice{chosen, value};
+  });
+  return itemNode<ReferenceItem>(first, Name{}, choices);
 }
 
 // "fixed" names [ "when" expr ]

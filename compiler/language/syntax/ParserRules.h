@@ -156,6 +156,7 @@ private:
   const Item *declaration(ItemKind itemKind);
   const Item *kernelItem(const Token &first);
   const Item *libraryItem(const Token &first);
+  const Item *referenceItem(const Token &first);
   const Item *fixedItem(const Token &first);
   const Item *workItem(const Token &first);
   const Item *choiceItem(const Token &first);

@@ -201,10 +201,16 @@ struct TargetsItem : Item {
   NameList targets;
 };
 
-// `reference plain_attention`: the kernel with whose result the tuner compares
+// `reference plain_attention` or `reference key_tile = 16, warps = 1`: with whose result the tuner compares
 struct ReferenceItem : Item {
+  struct Choice {
+    Name name;
+    const NumberExpr *value;
+  };
+
   static constexpr ItemKind kKind = ItemKind::kReference;
-  Name kernel;
+  Name kernel; // empty: the kernel itself, with these choices
+  std::span<const Choice> choices;
 };
 
 // `fixed cmp_block, cmp_stride when op == cmp`

@@ -30,6 +30,7 @@ TEST(Format, DeclarationsBeginInAColumn) {
             "tensor  (j, k)[l; m: n]: f32 optional paged(o)\nscalar  p, q: i32\n");
   EXPECT_EQ(laidOut("import   a,b\nreference  c\nrecord   R{a,b:i32}\ncode   d=1\n"),
             "import a, b\nreference c\nrecord R { a, b: i32 }\ncode d = 1\n");
+  EXPECT_EQ(laidOut("reference   a=1,b = 2\n"), "reference a = 1, b = 2\n");
 }
 
 TEST(Format, OperatorsHaveBlanks) {

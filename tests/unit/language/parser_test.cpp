@@ -27,6 +27,7 @@ std::string readExpr(const std::string &text) {
 TEST(Parser, ReadsWhatAFileIs) {
   EXPECT_EQ(syntaxText(*Parsed("kernel a serves b, c\nimport d, e\ntargets cpu, sm_90a\nreference f").tree),
             "(kernel a (b c))\n(import (d e))\n(targets (cpu sm_90a))\n(reference f)\n");
+  EXPECT_EQ(syntaxText(*Parsed("kernel a\nreference b = 16, c = 1").tree), "(kernel a ())\n(reference b 16 c 1)\n");
   const Parsed library("// It has a comment.\n\nlibrary a\r\n");
   EXPECT_EQ(syntaxText(*library.tree), "(library a)\n");
   ASSERT_TRUE(library.tree->library);

@@ -193,7 +193,13 @@ public:
       break;
     case ItemKind::kReference:
       open("reference");
-      name(as<ReferenceItem>(node).kernel);
+      if (const auto &reference = as<ReferenceItem>(node); reference.choices.empty())
+        name(reference.kernel);
+      else
+        for (const ReferenceItem::Choice &choice : reference.choices) {
+          name(choice.name);
+          expr(choice.value);
+        }
       break;
     case ItemKind::kFixed:
       open("fixed");

@@ -226,6 +226,32 @@ TEST_F(LanguageCheck, ALibraryStandsBesideItsKernel) {
                                                             "          ^\n");
 }
 
+// The words of all mistakes are in references_test.cpp.
+TEST_F(LanguageCheck, AReferenceStandsBesideItsKernel) {
+  const std::string text = changed("fixed   columns\n", "reference plain\nfixed   columns\n");
+  EXPECT_EQ(check(text).messages, "x.tile:3:11: error: there is no program 'plain'\n"
+                                  "reference plain\n"
+                                  "          ^~~~~\n"
+                                  "hint: save it as plain.tile in the folder of this file\n");
+  scratch.write("plain.tile", "kernel plain\ntensor x[row; place], y[row; place]: f32\nscalar rows: i32\n");
+  EXPECT_EQ(check(text).messages, "x.tile:12:33: error: tensor 'y' has elements of io here, and elements of f32 in the "
+                                  "reference 'plain'\n"
+                                  "tensor  x[row; place: columns], y[row; place: columns]\n"
+                                  "                                ^\n"
+                                  "plain.tile:2:23: note: the reference declares it here\n"
+                                  "tensor x[row; place], y[row; place]: f32\n"
+                                  "                      ^\n");
+  scratch.write("plain.tile", "kernel plain\ntensor x[row; place], y[row; place]\nscalar rows: i32\n");
+  EXPECT_TRUE(check(text).isGood);
+  EXPECT_EQ(check(changed("fixed   columns\n", "reference row_tile = 8\nfixed   columns\n")).messages,
+            "x.tile:3:22: error: the choice 'row_tile' is never 8\n"
+            "reference row_tile = 8\n"
+            "                     ^\n"
+            "x.tile:5:9: note: it is one of 16, 32\n"
+            "choice  row_tile = 16 | 32\n"
+            "        ^~~~~~~~\n");
+}
+
 TEST_F(LanguageCheck, AnImportLeavesNoFolder) {
   scratch.write("secret.tile", "library secret\n");
   EXPECT_EQ(check("kernel x\nimport secret\ngrid 1\nthreads 32\n").messages,
