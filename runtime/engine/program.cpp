@@ -55,7 +55,10 @@ Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &s
   Result<std::shared_ptr<const ProgramInterface>> interface = ProgramInterface::make(*source, values);
   if (!interface)
     return failed(interface.status());
-  KernelTask task = programTask(source, *interface);
+  Result<KernelTask> described = programTask(source, *interface);
+  if (!described)
+    return failed(described.status());
+  KernelTask task = std::move(*described);
   std::shared_ptr<const KernelCore> core;
   {
     std::lock_guard lock(programMutex);
@@ -97,8 +100,9 @@ Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &s
 }
 
 Result<std::string> Engine::explainProgram(const ProgramSource::Pointer &source, const ProgramValues &values) {
-  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const ProgramInterface> interface, ProgramInterface::make(*source, values));
-  KernelTask task = programTask(source, std::move(interface));
+  NSA_ASSIGN_OR_RETURN(const std::shared_ptr<const ProgramInterface> interface,
+                       ProgramInterface::make(*source, values));
+  NSA_ASSIGN_OR_RETURN(KernelTask task, programTask(source, interface));
   bool inMemory = false;
   {
     std::lock_guard lock(programMutex);
@@ -109,8 +113,9 @@ Result<std::string> Engine::explainProgram(const ProgramSource::Pointer &source,
 
 Result<std::string> Engine::tuneProgram(const ProgramSource::Pointer &source, const ProgramValues &values,
                                         double budgetSeconds) {
-  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const ProgramInterface> interface, ProgramInterface::make(*source, values));
-  KernelTask task = programTask(source, std::move(interface));
+  NSA_ASSIGN_OR_RETURN(const std::shared_ptr<const ProgramInterface> interface,
+                       ProgramInterface::make(*source, values));
+  NSA_ASSIGN_OR_RETURN(KernelTask task, programTask(source, interface));
   const std::string key = task.key;
   std::string report;
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> core, planner->tune(std::move(task), report, budgetSeconds));

@@ -39,8 +39,10 @@ void forEachStatement(std::span<const Statement *const> statements,
 
 class InterfaceReader {
 public:
-  InterfaceReader(const ParsedProgram &program, const ProgramValues &values, ProgramInterface::Sizes sizes)
-      : program(program), values(values), sizes(sizes) {}
+  enum class Unknown { kRefused, kIgnored };
+  InterfaceReader(const ParsedProgram &program, const ProgramValues &values, ProgramInterface::Sizes sizes,
+                  Unknown unknown)
+      : program(program), values(values), sizes(sizes), unknown(unknown) {}
 
   Result<std::shared_ptr<const ProgramInterface>> run() {
     result->kernel = std::string(program.kernel().name.text);
@@ -148,6 +150,8 @@ private:
       if (fixedNames.contains(name) || name == kDTypeValue)
         continue;
       const int place = result->findScalar(name);
+      if (place < 0 && unknown == Unknown::kIgnored)
+        continue;
       if (place < 0)
         return unknownValue(name, text);
       ProgramScalar &scalar = result->scalarList[static_cast<size_t>(place)];
@@ -362,7 +366,8 @@ private:
 
   const ParsedProgram &program;
   const ProgramValues &values;
-  ProgramInterface::Sizes sizes;
+  const ProgramInterface::Sizes sizes;
+  const Unknown unknown; // values
   std::shared_ptr<ProgramInterface> result{new ProgramInterface};
   std::vector<const FixedItem *> fixedItems;
   std::map<std::string_view, const Expr *, std::less<>> constants, axes, aliases;
@@ -370,14 +375,50 @@ private:
   std::set<std::string> fixedNames, absent, stored;
 };
 
-Result<std::shared_ptr<const ProgramInterface>> ProgramInterface::make(const ProgramSource &source,
-                                                                       const ProgramValues &values, Sizes sizes) {
+namespace {
+
+Result<std::shared_ptr<const ProgramInterface>> readInterface(const ProgramSource &source, const ProgramValues &values,
+                                                              ProgramInterface::Sizes sizes,
+                                                              InterfaceReader::Unknown unknown) {
   NSA_ASSIGN_OR_RETURN(const std::unique_ptr<ParsedProgram> program,
                        ParsedProgram::parse(source, [&](const std::string &name) -> std::optional<std::string> {
                          const auto own = source.libraries.find(name);
                          return own == source.libraries.end() ? std::nullopt : std::optional(own->second);
                        }));
-  return InterfaceReader(*program, values, sizes).run();
+  return InterfaceReader(*program, values, sizes, unknown).run();
+}
+
+std::string textOf(const ProgramScalar &scalar) {
+  const auto bits = static_cast<uint32_t>(*scalar.given);
+  if (scalar.type == ScalarType::kI32)
+    return std::to_string(static_cast<int32_t>(bits));
+  char text[32];
+  return {text, std::to_chars(std::begin(text), std::end(text), std::bit_cast<float>(bits)).ptr};
+}
+
+} // namespace
+
+Result<std::shared_ptr<const ProgramInterface>> ProgramInterface::make(const ProgramSource &source,
+                                                                       const ProgramValues &values) {
+  return readInterface(source, values, InterfaceReader::Unknown::kRefused);
+}
+
+Result<std::shared_ptr<const ProgramInterface>> ProgramInterface::ofReference(const ProgramSource &reference) const {
+  ProgramValues values = fixedValues;
+  for (const ProgramScalar &scalar : scalarList)
+    if (scalar.given)
+      values.emplace(scalar.name, textOf(scalar));
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const ProgramInterface> result,
+                       readInterface(reference, values, Sizes::kGiven, InterfaceReader::Unknown::kIgnored));
+  for (const ProgramTensor &tensor : tensorList) {
+    const int place = result->findTensor(tensor.name);
+    if (place >= 0 && result->tensors()[static_cast<size_t>(place)].isStored != tensor.isStored)
+      return Status::invalid("reference " + reference.kernel, "tensor " + tensor.name,
+                             tensor.isStored
+                                 ? "must be stored to, because the program " + kernel + " stores to it"
+                                 : "must not be stored to, because the program " + kernel + " does not store to it");
+  }
+  return result;
 }
 
 } // namespace nsa

@@ -52,14 +52,24 @@ Result<std::unique_ptr<ParsedProgram>> ParsedProgram::parse(const ProgramSource 
         program->libraries.emplace(name, std::move(*text));
       }
     }
-  if (program->messages.hasErrors())
-    return Status(ErrorInfo{.code = ErrorCode::kCompileFailed,
-                            .field = "program",
-                            .value = source.file,
-                            .rule = "has errors",
-                            .message = program->messages.toString(),
-                            .hint = "nsa check " + source.file + " shows what is wrong"});
+  NSA_RETURN_IF_ERROR(program->errors(source.file));
   return program;
+}
+
+Status ParsedProgram::checkReference(const language::ProgramResolver &programs) {
+  language::checkReference(*files.front(), programs, messages);
+  return errors(files.front()->source->name());
+}
+
+Status ParsedProgram::errors(const std::string &file) const {
+  if (!messages.hasErrors())
+    return Status::ok();
+  return Status(ErrorInfo{.code = ErrorCode::kCompileFailed,
+                          .field = "program",
+                          .value = file,
+                          .rule = "has errors",
+                          .message = messages.toString(),
+                          .hint = "nsa check " + file + " shows what is wrong"});
 }
 
 } // namespace nsa

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/language/syntax/Diagnostics.h"
+#include "compiler/language/syntax/References.h"
 #include "compiler/language/syntax/Syntax.h"
 #include "runtime/program/program_source.h"
 
@@ -27,6 +28,8 @@ public:
   static Result<std::unique_ptr<ParsedProgram>> parse(const ProgramSource &source, const FindLibrary &find);
 
   const language::KernelItem &kernel() const { return *files.front()->kernel; }
+  // Checks the kernel's clause `reference` (References.h). The error is like those of `parse`.
+  Status checkReference(const language::ProgramResolver &programs);
   // The kernel's file, and behind it the own libraries that it imports.
   const std::vector<const language::SyntaxTree *> &trees() const { return files; }
   const std::map<std::string, std::string> &ownLibraries() const { return libraries; }
@@ -36,6 +39,7 @@ public:
 private:
   ParsedProgram() = default;
   const language::SyntaxTree *add(std::string name, std::string text);
+  Status errors(const std::string &file) const;
 
   language::Diagnostics messages;
   std::deque<language::SourceFile> texts;

@@ -107,6 +107,9 @@ public:
   // of scalars. The error names the value that is missing, unknown or of another kind.
   static Result<std::shared_ptr<const ProgramInterface>> make(const ProgramSource &source, const ProgramValues &values,
                                                               Sizes sizes = Sizes::kGiven);
+  // The interface of the program's reference, for the same values. The error says what the reference needs or does
+  // otherwise than the program.
+  Result<std::shared_ptr<const ProgramInterface>> ofReference(const ProgramSource &reference) const;
 
   const std::string &name() const { return kernel; }
   const std::vector<ProgramTensor> &tensors() const { return tensorList; }

@@ -2,6 +2,7 @@
 
 #include "compiler/language/syntax/Imports.h"
 #include "compiler/language/syntax/Parser.h"
+#include "compiler/language/syntax/References.h"
 #include "runtime/base/digest.h"
 #include "runtime/program/parsed_program.h"
 
@@ -35,27 +36,71 @@ Result<std::string> textOf(const fs::path &path) {
   return text;
 }
 
+// A text that is being read, with its trees.
+struct Reading {
+  std::shared_ptr<ProgramSource> source;
+  std::unique_ptr<ParsedProgram> parsed;
+};
+
 // The program's libraries lie in the folder `library` of `folder`, as for nsa check; nullopt: there are none.
-Result<ProgramSource::Pointer> make(std::string file, std::string text, const std::optional<fs::path> &folder) {
-  auto source = std::make_shared<ProgramSource>();
-  source->file = std::move(file);
-  source->text = std::move(text);
+Result<Reading> readTexts(std::string file, std::string text, const std::optional<fs::path> &folder) {
+  Reading reading{std::make_shared<ProgramSource>(), nullptr};
+  ProgramSource &source = *reading.source;
+  source.file = std::move(file);
+  source.text = std::move(text);
   const auto find = [&](const std::string &name) -> std::optional<std::string> {
     if (folder)
       if (Result<std::string> found = textOf(*folder / kLibraryFolder / (name + std::string(kEnding))))
         return std::move(*found);
     return std::nullopt;
   };
-  NSA_ASSIGN_OR_RETURN(const std::unique_ptr<ParsedProgram> parsed, ParsedProgram::parse(*source, find));
-  source->libraries = parsed->ownLibraries();
-  source->kernel = std::string(parsed->kernel().name.text);
-  source->choices = parsed->choices();
+  NSA_ASSIGN_OR_RETURN(reading.parsed, ParsedProgram::parse(source, find));
+  source.libraries = reading.parsed->ownLibraries();
+  source.kernel = std::string(reading.parsed->kernel().name.text);
+  source.choices = reading.parsed->choices();
+  if (const language::ReferenceItem *clause = language::referenceOf(*reading.parsed->trees().front()))
+    for (const language::ReferenceItem::Choice &choice : clause->choices)
+      source.referenceChoices.emplace(choice.name.text, std::to_string(choice.value->integer));
+  return reading;
+}
+
+void setDigest(ProgramSource &source) {
   Digest digest;
-  digest.field(source->text);
-  for (const auto &[name, library] : source->libraries)
+  digest.field(source.text);
+  for (const auto &[name, library] : source.libraries)
     digest.field(name).field(library);
-  source->digest = digest.finishHex();
-  return ProgramSource::Pointer(std::move(source));
+  if (source.reference)
+    digest.field(source.reference->digest);
+  source.digest = digest.finishHex();
+}
+
+// The program that a text names as its reference lies in the folder of the text.
+Result<ProgramSource::Pointer> make(std::string file, std::string text, const std::optional<fs::path> &folder) {
+  NSA_ASSIGN_OR_RETURN(Reading program, readTexts(std::move(file), std::move(text), folder));
+  Reading reference;
+  Status failed;
+  const auto read = [&](std::string_view name) -> const language::SyntaxTree * {
+    const std::string beside = std::string(name) + std::string(kEnding);
+    Result<std::string> found = textOf(*folder / beside);
+    if (!found)
+      return nullptr;
+    Result<Reading> parsed = readTexts(beside, std::move(*found), folder);
+    if (!parsed) {
+      failed = parsed.status();
+      return nullptr;
+    }
+    reference = std::move(*parsed);
+    return reference.parsed->trees().front();
+  };
+  const Status checked = program.parsed->checkReference(folder ? language::ProgramResolver(read) : nullptr);
+  NSA_RETURN_IF_ERROR(std::move(failed));
+  NSA_RETURN_IF_ERROR(Status(checked));
+  if (reference.source) {
+    setDigest(*reference.source);
+    program.source->reference = std::move(reference.source);
+  }
+  setDigest(*program.source);
+  return ProgramSource::Pointer(std::move(program.source));
 }
 
 } // namespace

@@ -15,6 +15,8 @@
 namespace nsa {
 
 struct ProgramSource {
+  using Pointer = std::shared_ptr<const ProgramSource>;
+
   std::string file; // what messages call the text
   std::string text;
   // The texts of the libraries that the program brings along, by name: those that it imports, directly or not, and that
@@ -22,15 +24,20 @@ struct ProgramSource {
   std::map<std::string, std::string> libraries;
   std::string kernel;                         // the name that the text declares
   std::set<std::string, std::less<>> choices; // the names of what is tuned
-  std::string digest;                         // of all texts, in hexadecimal; the file's name is no part of it
+  // The clause `reference`: the program with whose result a tuning compares, or the choices of the configuration with
+  // whose result it does. Null and empty: the text has no such clause.
+  Pointer reference;
+  std::map<std::string, std::string> referenceChoices;
+  std::string digest; // of all texts, also the reference's, in hexadecimal; the file's name is no part of it
 
   // The word that stands for the program in keys and manifests: "softmax@1f0c...".
   std::string key() const { return kernel + "@" + digest; }
 
-  using Pointer = std::shared_ptr<const ProgramSource>;
-  // Reads a file, and the libraries beside it. The error names the file, and the line where the text is at fault.
+  // Reads a file, the libraries beside it, and the program NAME.tile beside it if the text says `reference NAME`. The
+  // error names the file, and the line where the text is at fault.
   static Result<Pointer> read(const std::string &path);
-  // Takes a text that has no file and so no libraries of its own. `name` is what messages call it.
+  // Takes a text that has no file, and so neither libraries of its own nor a program beside it. `name` is what messages
+  // call it.
   static Result<Pointer> of(std::string name, std::string text);
 };
 

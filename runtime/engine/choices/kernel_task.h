@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,11 @@ struct KernelTask {
 
   // The program of one's own; null: templates serve the operator.
   ProgramSource::Pointer program{};
+  // The program with whose result the candidates' results are compared; null: one of the task's own kernels is compared
+  // with. `referenceChoices` are choices of the kernel that is compared with, where this task is the reference of
+  // another one, too. Empty: the kernel with the least predicted cost is.
+  std::shared_ptr<const KernelTask> reference{};
+  std::map<std::string, std::string> referenceChoices{};
 
   // Makes the calls with which candidates are compared and measured. Their tensors have about `mostBytes` bytes.
   // `serve` returns the other kernels of decode.

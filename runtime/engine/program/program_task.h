@@ -8,7 +8,8 @@
 namespace nsa {
 
 // The key has the program's texts as a digest, the values that are compiled in, and the sizes of its calls, rounded up
-// to powers of two.
-KernelTask programTask(ProgramSource::Pointer source, std::shared_ptr<const ProgramInterface> interface);
+// to powers of two. The error says what the program's reference takes otherwise than the program.
+Result<KernelTask> programTask(const ProgramSource::Pointer &source,
+                               const std::shared_ptr<const ProgramInterface> &interface);
 
 } // namespace nsa

@@ -7,16 +7,30 @@
 
 namespace nsa {
 
+namespace {
+
+// An argument that the reference takes otherwise than the program.
+Status ofReference(const Status &status) {
+  if (status.isOk())
+    return Status::ok();
+  ErrorInfo info = status.error();
+  info.message = "the reference takes other tensors than the program: " + info.sentence();
+  return Status(std::move(info));
+}
+
+} // namespace
+
 Result<std::unique_ptr<Trial>> ProgramTrial::make(Device &device, std::shared_ptr<const ProgramInterface> interface,
+                                                  const std::shared_ptr<const ProgramInterface> &reference,
                                                   uint64_t seed, double mostBytes) {
   NSA_ASSIGN_OR_RETURN(TrialLaunches launches, TrialLaunches::make(device));
   std::unique_ptr<ProgramTrial> trial(new ProgramTrial(device, std::move(interface), seed, std::move(launches)));
-  NSA_RETURN_IF_ERROR(trial->allocate(mostBytes));
+  NSA_RETURN_IF_ERROR(trial->allocate(reference, mostBytes));
   NSA_RETURN_IF_ERROR(trial->fill());
   return std::unique_ptr<Trial>(std::move(trial));
 }
 
-Status ProgramTrial::allocate(double mostBytes) {
+Status ProgramTrial::allocate(const std::shared_ptr<const ProgramInterface> &reference, double mostBytes) {
   KnownScalars scalars = interface->given();
   // A scalar that no size is made of is 1 where its value was not said.
   for (size_t i = 0; i < interface->scalars().size(); ++i)
@@ -60,7 +74,12 @@ Status ProgramTrial::allocate(double mostBytes) {
                                                        ? static_cast<double>(std::bit_cast<float>(value))
                                                        : static_cast<double>(static_cast<int32_t>(value))});
   }
-  return prepareProgramCall(*interface, bound, given, call);
+  NSA_RETURN_IF_ERROR(prepareProgramCall(*interface, bound, given, call));
+  if (!reference) {
+    referenceCall = call;
+    return Status::ok();
+  }
+  return ofReference(prepareProgramCall(*reference, bound, given, referenceCall));
 }
 
 // What a program stores to is what it was before each compared run.
@@ -78,14 +97,14 @@ Status ProgramTrial::fill() {
   return Status::ok();
 }
 
-Result<TuningResult> ProgramTrial::check(const LoadedKernel &kernel) {
+Result<TuningResult> ProgramTrial::check(const LoadedKernel &kernel, const KernelCall &tried) {
   NSA_RETURN_IF_ERROR(fill());
   TuningResult result;
   for (size_t i = 0; i < outputs.size(); ++i)
     if (const int place = interface->findTensor(outputs[i].name);
         !interface->tensors()[static_cast<size_t>(place)].isRead())
       NSA_RETURN_IF_ERROR(outputs[i].poison(device));
-  NSA_RETURN_IF_ERROR(launches.run(kernel, call));
+  NSA_RETURN_IF_ERROR(launches.run(kernel, tried));
   for (const ComparedOutput &output : outputs) {
     NSA_ASSIGN_OR_RETURN(TuningResult::Output values, output.read(device));
     result.outputs.push_back(std::move(values));

@@ -17,11 +17,14 @@ namespace nsa {
 class ProgramTrial final : public Trial {
 public:
   // The error names the dimension whose extent the program does not declare, or says that the tensors have more than
-  // `mostBytes` bytes.
+  // `mostBytes` bytes, or that they are none of the reference's. `reference` is null where another configuration of the
+  // program is the reference.
   static Result<std::unique_ptr<Trial>> make(Device &device, std::shared_ptr<const ProgramInterface> interface,
-                                             uint64_t seed, double mostBytes);
+                                             const std::shared_ptr<const ProgramInterface> &reference, uint64_t seed,
+                                             double mostBytes);
 
-  Result<TuningResult> check(const LoadedKernel &kernel) override;
+  Result<TuningResult> check(const LoadedKernel &kernel) override { return check(kernel, call); }
+  Result<TuningResult> checkReference(const LoadedKernel &kernel) override { return check(kernel, referenceCall); }
   Status launchTimed(const LoadedKernel &kernel, void *stream) override {
     return launches.launch(kernel, call, stream);
   }
@@ -37,15 +40,16 @@ private:
     int64_t elements;
     DeviceBuffer buffer;
   };
-  Status allocate(double mostBytes);
+  Status allocate(const std::shared_ptr<const ProgramInterface> &reference, double mostBytes);
   Status fill();
+  Result<TuningResult> check(const LoadedKernel &kernel, const KernelCall &tried);
 
   Device &device;
   std::shared_ptr<const ProgramInterface> interface;
   uint64_t seed;
   std::vector<Memory> memory;
   std::vector<ComparedOutput> outputs;
-  KernelCall call;
+  KernelCall call, referenceCall; // of the same tensors
   TrialLaunches launches;
 };
 

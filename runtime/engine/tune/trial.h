@@ -51,6 +51,8 @@ public:
   // Runs the kernel once on sequences of random lengths and returns its outputs. `check` fills the outputs with NaN
   // before the run.
   virtual Result<TuningResult> check(const LoadedKernel &kernel) = 0;
+  // As `check`, for a kernel of the task's reference (KernelTask::reference), whose arguments have their own order.
+  virtual Result<TuningResult> checkReference(const LoadedKernel &kernel) { return check(kernel); }
   // Launches the kernel once, with the tensors of the call whose time is measured. On a GPU launchTimed does not wait
   // until the kernel has ended.
   virtual Status launchTimed(const LoadedKernel &kernel, void *stream) = 0;

@@ -31,7 +31,7 @@ double tolerance(DType dtype) {
 Status differs(const std::string &field, double value, double limit, size_t row) {
   char text[160];
   snprintf(text, sizeof text, "row %zu: %.3g is above %.3g", row, value, limit);
-  return Status::error(ErrorCode::kInternal, field + " differs from the tile program's: " + text);
+  return Status::error(ErrorCode::kInternal, field + " differs from the reference's: " + text);
 }
 
 Status notWritten(const std::string &field, size_t index) {
@@ -129,7 +129,7 @@ Status compareCounts(const TuningResult::Output &reference, const TuningResult::
     if (result.values[i] < 0)
       return Status::error(ErrorCode::kInternal, place(result, i) + ", which counts nothing (or was not written)");
     if (result.values[i] != reference.values[i])
-      return Status::error(ErrorCode::kInternal, place(result, i) + ", and the tile program's " +
+      return Status::error(ErrorCode::kInternal, place(result, i) + ", and the reference's " +
                                                      std::to_string(static_cast<int64_t>(reference.values[i])));
   }
   return Status::ok();

@@ -5,6 +5,7 @@
 #include "runtime/engine/tune/pruned_candidates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -48,6 +49,9 @@ Result<TuneReport> TuningSession::run() {
   NSA_ASSIGN_OR_RETURN(trial,
                        makeTrialThatFits(trialLimit, [this](double most) { return makeTrial(inputSeed, most); }));
   const double madeSeconds = monotonicSeconds() - begin;
+  if (namesReference()) // a program's writer wants to hear of the reference, and not of each candidate
+    NSA_RETURN_IF_ERROR(prepareReference());
+  const double readySeconds = monotonicSeconds() - begin;
   environment.logger.log(LogLevel::kInfo, "tuner",
                          std::to_string(candidates.size()) + " candidates on " + trial->shapeText() +
                              (cut().empty() ? "" : " (" + cut() + ")") + ", input seed " + std::to_string(inputSeed));
@@ -69,7 +73,7 @@ Result<TuneReport> TuningSession::run() {
   };
   TuneOptions options;
   options.budgetSeconds = environment.options.tuneBudgetSeconds;
-  options.spentSeconds = madeSeconds;
+  options.spentSeconds = readySeconds;
   options.compileThreads = environment.options.compileThreads;
   options.exhaustive = environment.options.tuneExhaustive;
   options.seed = inputSeed;
@@ -78,7 +82,7 @@ Result<TuneReport> TuningSession::run() {
   options.warmUpMs = environment.device.warmUpMs();
   options.restartSeconds = madeSeconds;
   NSA_ASSIGN_OR_RETURN(report, tune(candidates, callbacks, options));
-  report.phases.prepare = madeSeconds;
+  report.phases.prepare = readySeconds;
   for (const CandidateReport &entry : report.candidates) {
     Counters &counters = environment.counters;
     if (entry.outcome == CandidateOutcome::kRejected)
@@ -90,29 +94,29 @@ Result<TuneReport> TuningSession::run() {
 }
 
 Status TuningSession::compile(size_t index) {
-  NSA_ASSIGN_OR_RETURN(kernels[index], build(candidates[index], compiled[index]));
+  NSA_ASSIGN_OR_RETURN(kernels[index], build(task, request, candidates[index], compiled[index]));
   return Status::ok();
 }
 
-Result<std::shared_ptr<const LoadedKernel>> TuningSession::build(const Candidate &candidate,
+Result<std::shared_ptr<const LoadedKernel>> TuningSession::build(const KernelTask &of, CompileRequest by,
+                                                                 const Candidate &candidate,
                                                                  std::shared_ptr<const CompiledKernel> &kernel) {
-  CompileRequest candidateRequest = request;
-  candidateRequest.templateName = candidate.templateName;
-  NSA_ASSIGN_OR_RETURN(candidateRequest.config, parseValues(candidate.config));
-  std::shared_ptr<const CompiledKernel> made = environment.memo.find(candidateRequest);
+  by.templateName = candidate.templateName;
+  NSA_ASSIGN_OR_RETURN(by.config, parseValues(candidate.config));
+  std::shared_ptr<const CompiledKernel> made = environment.memo.find(by);
   if (!made) {
-    NSA_ASSIGN_OR_RETURN(CompiledKernel fresh, environment.compiler.compile(candidateRequest));
+    NSA_ASSIGN_OR_RETURN(CompiledKernel fresh, environment.compiler.compile(by));
     Counters::raise(environment.counters.kernelsCompiled);
     made = std::make_shared<const CompiledKernel>(std::move(fresh));
-    environment.memo.keep(candidateRequest, made);
+    environment.memo.keep(by, made);
   }
   Result<std::shared_ptr<const LoadedKernel>> loaded = LoadedKernel::load(
-      environment.device, made->content, std::make_shared<const Manifest>(made->manifest), made->binary, task.names());
+      environment.device, made->content, std::make_shared<const Manifest>(made->manifest), made->binary, of.names());
   if (!loaded)
     return loaded.status();
   Counters::raise(environment.counters.kernelsLoaded);
   int32_t grid[3];
-  NSA_RETURN_IF_ERROR((*loaded)->grid(task.sizes(), grid));
+  NSA_RETURN_IF_ERROR((*loaded)->grid(of.sizes(), grid));
   kernel = std::move(made);
   return loaded;
 }
@@ -123,13 +127,69 @@ std::shared_ptr<const LoadedKernel> TuningSession::buildDefinition() {
   Result<std::vector<Candidate>> listed = environment.compiler.list(definition);
   for (size_t i = 0; listed && i < std::min(listed->size(), kDefinitionAttempts); ++i) {
     std::shared_ptr<const CompiledKernel> kernel;
-    if (Result<std::shared_ptr<const LoadedKernel>> loaded = build((*listed)[i], kernel))
+    if (Result<std::shared_ptr<const LoadedKernel>> loaded = build(task, definition, (*listed)[i], kernel))
       return *loaded;
   }
   return nullptr;
 }
 
+// The cheapest configuration of the reference that has its fixed choices.
+Result<std::shared_ptr<const LoadedKernel>> TuningSession::buildNamedReference() {
+  const KernelTask &of = task.reference ? *task.reference : task;
+  CompileRequest by = request;
+  by.op = of.problem.op;
+  by.fixed = of.problem.fixed;
+  by.program = of.program;
+  NSA_ASSIGN_OR_RETURN(const std::vector<Candidate> listed, environment.compiler.list(by));
+  std::optional<Result<std::shared_ptr<const LoadedKernel>>> last;
+  size_t attempts = 0;
+  for (const Candidate &candidate : listed) {
+    NSA_ASSIGN_OR_RETURN(const auto config, parseValues(candidate.config));
+    if (!std::ranges::includes(config, of.referenceChoices) || attempts == kDefinitionAttempts)
+      continue;
+    ++attempts;
+    std::shared_ptr<const CompiledKernel> kernel;
+    if (last = build(of, by, candidate, kernel); *last)
+      return *last;
+  }
+  if (last)
+    return *last;
+  std::string fixed;
+  for (const auto &[name, value] : of.referenceChoices)
+    fixed.append(fixed.empty() ? "" : ", ").append(name).append(" = ").append(value);
+  return Status::error(ErrorCode::kUnsupported, "no configuration that is admitted here has " + fixed,
+                       "give the clause 'reference' choices that all 'require' lines admit");
+}
+
+Result<TuningResult> TuningSession::namedResult() {
+  NSA_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadedKernel> kernel, buildNamedReference());
+  NSA_ASSIGN_OR_RETURN(TuningResult result, trial->checkReference(*kernel));
+  if (compareResults(result, result, task.dtype).isOk())
+    return result;
+  // Only what is not finite differs from itself.
+  const auto isFinite = [](float value) { return std::isfinite(value); };
+  const auto found = std::ranges::find_if_not(
+      result.outputs, [&](const TuningResult::Output &output) { return std::ranges::all_of(output.values, isFinite); });
+  return Status::error(ErrorCode::kUnsupported,
+                       (found == result.outputs.end() ? "a tensor" : found->name) +
+                           " has elements that are not finite, or that were not stored",
+                       "with the drawn numbers of a tuning a reference has to store finite numbers everywhere");
+}
+
 Status TuningSession::prepareReference() {
+  if (namesReference()) {
+    Result<TuningResult> result = namedResult();
+    if (result) {
+      reference = std::move(*result);
+      return Status::ok();
+    }
+    ErrorInfo info = result.status().error();
+    info.message = (task.reference ? "the program " + task.reference->program->kernel + ", the reference of "
+                                   : "the reference configuration of the program ") +
+                   task.program->kernel + (task.reference ? ", gives no result: " : " gives no result: ") +
+                   info.sentence();
+    return Status(std::move(info));
+  }
   const std::string_view name = task.definingTemplate;
   std::shared_ptr<const LoadedKernel> kernel;
   bool isCandidate = false;

@@ -58,11 +58,16 @@ private:
   // Replaces `trial` by a new Trial, whose tensors have other random values and other addresses. If the new Trial
   // cannot be made, `trial` stays as it is.
   void restart();
-  Result<std::shared_ptr<const LoadedKernel>> build(const Candidate &candidate,
+  // Compiles a candidate of `of` by a request for its kernels.
+  Result<std::shared_ptr<const LoadedKernel>> build(const KernelTask &of, CompileRequest by, const Candidate &candidate,
                                                     std::shared_ptr<const CompiledKernel> &kernel);
   // Compiles the tile program if it is not among the candidates because force_variant names another template. Returns
   // null if the tile program cannot be compiled.
   std::shared_ptr<const LoadedKernel> buildDefinition();
+  // Whether the task says itself with what is compared.
+  bool namesReference() const { return task.reference || !task.referenceChoices.empty(); }
+  Result<std::shared_ptr<const LoadedKernel>> buildNamedReference();
+  Result<TuningResult> namedResult();
   Status prepareReference();
 
   Environment environment;

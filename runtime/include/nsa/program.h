@@ -15,9 +15,9 @@ typedef struct nsa_program nsa_program;
 /* The text of a program. Set either `path` or `text`. */
 typedef struct nsa_program_source {
   size_t size;
-  const char
-      *path; /* a file. Libraries that it imports lie in the folder `library` beside it, or ship with the compiler */
-  const char *text; /* a text, which imports only libraries that ship with the compiler */
+  const char *path; /* a file. Libraries that it imports lie in the folder `library` beside it, or ship with the
+                       compiler. The program NAME of its clause `reference NAME` is the file NAME.tile beside it */
+  const char *text; /* a text, which imports only libraries that ship with the compiler, and names no program */
   const char *name; /* what messages call `text`; NULL: "program" */
   int64_t reserved[4];
 } nsa_program_source;
@@ -45,8 +45,8 @@ typedef struct nsa_program_scalar {
 
 /* Reads the program, and finds or makes its kernel for the values, as nsa_plan_create_with does for a spec. What is
  * read here is what runs: a file that changes later changes no nsa_program. The key of the kernel is a digest of the
- * program's texts, and the values. A program is immutable and may be run by many threads at once. It may be destroyed
- * after its engine. */
+ * program's texts, its reference's included, and the values. A program is immutable and may be run by many threads at
+ * once. It may be destroyed after its engine. */
 NSA_API nsa_status nsa_program_create(nsa_engine *engine, const nsa_program_source *source,
                                       const nsa_program_value *values, size_t value_count, void *stream,
                                       nsa_program **program, nsa_error *error) NSA_NOEXCEPT;
@@ -73,8 +73,9 @@ NSA_API nsa_status nsa_program_explain(nsa_engine *engine, const nsa_program_sou
                                        nsa_error *error) NSA_NOEXCEPT;
 
 /* Measures the candidates of a program's kernel and stores the winner. `budget_seconds` 0 is the engine's budget. The
- * report is JSON; `report` may be NULL. Candidates are compared with the first configuration that the compiler lists,
- * on tensors of drawn numbers; int32 tensors are 0. */
+ * report is JSON; `report` may be NULL. Candidates are compared with the reference that the program's clause
+ * `reference` says, or else with the configuration of the least cost, on tensors of drawn numbers; int32 tensors
+ * are 0. A candidate with another result is rejected. */
 NSA_API nsa_status nsa_program_tune(nsa_engine *engine, const nsa_program_source *source,
                                     const nsa_program_value *values, size_t value_count, double budget_seconds,
                                     char **report, nsa_error *error) NSA_NOEXCEPT;
