@@ -72,6 +72,27 @@ private:
   size_t count = 0;
 };
 
+// The tensors and scalars of one call.
+struct BoundCall {
+  CallList<NamedTensor, ProgramInterface::kMostTensors> tensors;
+  CallList<NamedScalar, ProgramInterface::kMostScalars> scalars;
+
+  Status read(const nsa_program_tensor *tensorArray, size_t tensorCount, const nsa_program_scalar *scalarArray,
+              size_t scalarCount) {
+    NSA_RETURN_IF_ERROR(tensors.check(tensorArray, tensorCount, "tensors"));
+    NSA_RETURN_IF_ERROR(scalars.check(scalarArray, scalarCount, "scalars"));
+    for (size_t i = 0; i < tensorCount; ++i) {
+      NamedTensor named{.name = tensorArray[i].name ? tensorArray[i].name : "", .tensor = {}};
+      NSA_RETURN_IF_ERROR(convert(named.name, tensorArray[i].tensor, named.tensor));
+      NSA_RETURN_IF_ERROR(tensors.add(tensorArray[i].name, named, "tensors"));
+    }
+    for (size_t i = 0; i < scalarCount; ++i)
+      NSA_RETURN_IF_ERROR(scalars.add(
+          scalarArray[i].name, {scalarArray[i].name ? scalarArray[i].name : "", scalarArray[i].value}, "scalars"));
+    return Status::ok();
+  }
+};
+
 } // namespace
 
 nsa_status nsa_program_create(nsa_engine *engine, const nsa_program_source *source, const nsa_program_value *values,
@@ -103,19 +124,20 @@ nsa_status nsa_program_run(const nsa_program *program, const nsa_program_tensor 
                            size_t workspaceBytes, void *stream, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(program, "program"));
-    CallList<NamedTensor, ProgramInterface::kMostTensors> bound;
-    CallList<NamedScalar, ProgramInterface::kMostScalars> given;
-    NSA_RETURN_IF_ERROR(bound.check(tensors, tensorCount, "tensors"));
-    NSA_RETURN_IF_ERROR(given.check(scalars, scalarCount, "scalars"));
-    for (size_t i = 0; i < tensorCount; ++i) {
-      NamedTensor named{.name = tensors[i].name ? tensors[i].name : "", .tensor = {}};
-      NSA_RETURN_IF_ERROR(convert(named.name, tensors[i].tensor, named.tensor));
-      NSA_RETURN_IF_ERROR(bound.add(tensors[i].name, named, "tensors"));
-    }
-    for (size_t i = 0; i < scalarCount; ++i)
-      NSA_RETURN_IF_ERROR(
-          given.add(scalars[i].name, {scalars[i].name ? scalars[i].name : "", scalars[i].value}, "scalars"));
-    return programOf(program)->run(bound.all(), given.all(), workspace, workspaceBytes, stream);
+    BoundCall call;
+    NSA_RETURN_IF_ERROR(call.read(tensors, tensorCount, scalars, scalarCount));
+    return programOf(program)->run(call.tensors.all(), call.scalars.all(), workspace, workspaceBytes, stream);
+  });
+}
+
+nsa_status nsa_program_check(const nsa_program *program, const nsa_program_tensor *tensors, size_t tensorCount,
+                             const nsa_program_scalar *scalars, size_t scalarCount, void *stream,
+                             nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(program, "program"));
+    BoundCall call;
+    NSA_RETURN_IF_ERROR(call.read(tensors, tensorCount, scalars, scalarCount));
+    return programOf(program)->check(call.tensors.all(), call.scalars.all(), stream);
   });
 }
 

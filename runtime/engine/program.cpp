@@ -3,6 +3,7 @@
 #include "runtime/base/device_status.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/program/program_check.h"
 #include "runtime/engine/program/program_task.h"
 #include "runtime/engine/report/describe.h"
 #include "runtime/engine/report/profiler_range.h"
@@ -39,6 +40,12 @@ Status Program::run(std::span<const NamedTensor> tensors, std::span<const NamedS
   int32_t word[kDeviceStatusWords] = {};
   NSA_RETURN_IF_ERROR(core->kernel->launch(call, word, workspace, stream));
   return deviceStatus(word[0], word[1]);
+}
+
+Status Program::check(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars, void *stream) const {
+  NSA_RETURN_IF_ERROR(status(stream));
+  return checkProgramCall({*texts, *interface, core->kernel->manifest(), held->engine->settings().templateDir},
+                          device(), tensors, scalars);
 }
 
 Status Program::status(void *stream) const { return device().readStatusWord(held->statusWord, stream); }
@@ -96,7 +103,7 @@ Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &s
   NSA_ASSIGN_OR_RETURN(Plan * taken, pool->take());
   PlanPointer held(taken);
   held->engine = this;
-  return std::unique_ptr<Program>(new Program(std::move(held), std::move(*interface), std::move(core), from));
+  return std::unique_ptr<Program>(new Program(std::move(held), source, std::move(*interface), std::move(core), from));
 }
 
 Result<std::string> Engine::explainProgram(const ProgramSource::Pointer &source, const ProgramValues &values) {

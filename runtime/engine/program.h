@@ -20,6 +20,9 @@ public:
   // Checks the tensors and launches the kernel. `run` allocates nothing and takes no lock.
   Status run(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars, void *workspace,
              size_t workspaceBytes, void *stream) const;
+  // Runs the call in the interpreter instead, and returns what the program does that it must not do (program_check.h).
+  // Waits for the stream before.
+  Status check(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars, void *stream) const;
   // Waits for the stream, and returns the error that a kernel has reported since the last call.
   Status status(void *stream) const;
   size_t workspaceBytes() const;
@@ -28,12 +31,14 @@ public:
 
 private:
   friend class Engine;
-  Program(PlanPointer held, std::shared_ptr<const ProgramInterface> interface, std::shared_ptr<const KernelCore> core,
-          PlanSource source)
-      : held(std::move(held)), interface(std::move(interface)), core(std::move(core)), source(source) {}
+  Program(PlanPointer held, ProgramSource::Pointer texts, std::shared_ptr<const ProgramInterface> interface,
+          std::shared_ptr<const KernelCore> core, PlanSource source)
+      : held(std::move(held)), texts(std::move(texts)), interface(std::move(interface)), core(std::move(core)),
+        source(source) {}
   Device &device() const;
 
   PlanPointer held; // its status word, and what keeps the engine; goes last
+  ProgramSource::Pointer texts;
   std::shared_ptr<const ProgramInterface> interface;
   std::shared_ptr<const KernelCore> core;
   PlanSource source;

@@ -39,11 +39,11 @@ Comparison compare(const Results &expected, const Results &actual) {
 }
 
 // The outputs as the interpreter leaves them.
-Results interpreted(const std::string &text, tile::TileCall call, const std::set<std::string> &outputs,
-                    tile::TileFindings &findings) {
-  findings = tile::interpret(text, call);
+Results interpreted(const std::string &text, const DrawnProgram &program, tile::TileFindings &findings) {
+  tile::TileCall call = program.call;
+  findings = tile::interpret(text, call, program.libraries);
   Results results;
-  for (const std::string &name : outputs)
+  for (const std::string &name : program.outputs)
     results.emplace(name, std::move(call.tensors.at(name)));
   return results;
 }
@@ -66,8 +66,8 @@ protected:
         softmax = file.text;
     for (int attempt = 0; attempt < 5; ++attempt) {
       program = tile::drawProgram(seed + 1000003 * static_cast<uint64_t>(attempt), dtype, device->isCuda());
-      program.call.libraries.emplace("softmax", softmax);
-      expected = interpreted(program.text, program.call, program.outputs, findings);
+      program.libraries.emplace("softmax", softmax);
+      expected = interpreted(program.text, program, findings);
       const Comparison known = compare(expected, expected);
       if (findings.stored > 0 && known.unknown * 10 <= known.compared)
         return;
@@ -91,8 +91,7 @@ TEST_P(EachDrawnProgram, ComputesWhatTheInterpreterComputes) {
   draw(seed, kTypes[seed % 4]);
   ASSERT_FALSE(HasFatalFailure());
   SCOPED_TRACE(program.text);
-  ASSERT_TRUE(findings.outside.empty()) << findings.outside.front();
-  ASSERT_TRUE(findings.collisions.empty()) << findings.collisions.front();
+  ASSERT_TRUE(findings.faults.empty()) << findings.faults.front().message;
   const Result<Results> actual =
       device->run(program.text, program.call, program.outputs, static_cast<int64_t>(seed / 4 % 5));
   ASSERT_TRUE(actual) << actual.status().toString();
@@ -120,7 +119,7 @@ TEST_F(DrawnPrograms, AnotherConstantIsFound) {
       text.insert(value, stored.element == tile::Element::kI32 ? "1 + " : "0.01 + ");
       tile::TileFindings ignored;
       ++mutants;
-      seen += compare(interpreted(text, program.call, program.outputs, ignored), *actual).wrong > 0 ? 1 : 0;
+      seen += compare(interpreted(text, program, ignored), *actual).wrong > 0 ? 1 : 0;
     }
   }
   EXPECT_GE(mutants, kPrograms);

@@ -111,15 +111,29 @@ Status ProgramCall::upload(Example other) {
   return Status::ok();
 }
 
-Status ProgramCall::enqueue() const {
+template <typename Use> Status ProgramCall::pass(const Use &use) const {
   std::vector<nsa_program_tensor> bound;
   for (size_t i = 0; i < tensors.size(); ++i)
     bound.push_back({names[i].c_str(), &tensors[i]});
   std::vector<nsa_program_scalar> given;
   for (const auto &[name, value] : scalars)
     given.push_back({name.c_str(), value});
-  return tools::toStatus(nsa_program_run(program, bound.data(), bound.size(), given.data(), given.size(),
-                                         workspace.data(), workspace.size(), accelerator->stream(), nullptr));
+  return tools::toStatus(use(bound.data(), bound.size(), given.data(), given.size()));
+}
+
+Status ProgramCall::enqueue() const {
+  return pass(
+      [&](const nsa_program_tensor *bound, size_t boundCount, const nsa_program_scalar *given, size_t givenCount) {
+        return nsa_program_run(program, bound, boundCount, given, givenCount, workspace.data(), workspace.size(),
+                               accelerator->stream(), nullptr);
+      });
+}
+
+Status ProgramCall::check() const {
+  return pass(
+      [&](const nsa_program_tensor *bound, size_t boundCount, const nsa_program_scalar *given, size_t givenCount) {
+        return nsa_program_check(program, bound, boundCount, given, givenCount, accelerator->stream(), nullptr);
+      });
 }
 
 Status ProgramCall::run() const {

@@ -38,6 +38,8 @@ public:
   std::vector<std::pair<std::string, double>> scalars;
 
   Status enqueue() const;
+  // Runs the call in checked mode.
+  Status check() const;
   // Enqueues, waits, and returns the status of both.
   Status run() const;
   // Uploads the inputs of another call of the same sizes, and fills the outputs with NaN.
@@ -47,6 +49,8 @@ public:
 
 private:
   Status upload() const;
+  // Calls `use(tensors, count, scalars, count)`.
+  template <typename Use> Status pass(const Use &use) const;
   std::vector<std::byte> placed(const ExampleTensor &tensor, size_t index, bool withValues) const;
 
   tools::Accelerator *accelerator = nullptr;

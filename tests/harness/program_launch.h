@@ -3,7 +3,7 @@
 // Thread-safety: one thread at a time.
 #pragma once
 
-#include "tests/harness/tile/interpreter.h"
+#include "tests/harness/tile/interpreted.h"
 #include "tools/support/accelerator.h"
 #include "tools/support/engine.h"
 

@@ -61,6 +61,19 @@ NSA_API nsa_status nsa_program_run(const nsa_program *program, const nsa_program
                                    const nsa_program_scalar *scalars, size_t scalar_count, void *workspace,
                                    size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
+/* Runs a call in an interpreter of the tile language, in the configuration of the program's kernel, and returns as an
+ * error what the program does that it must not do: loads and stores outside of a tensor, two rows or two programs that
+ * store to one place, and masks that leave out something where their `when` does not hold. The error's message names
+ * file, line and column, the tensor, the coordinates and the extent, and shows the line; nsa_error_get_info has it
+ * whole. The tensors are as for nsa_run of the engine's device. If nothing is found, the tensors that the program
+ * stores to get what the interpreter has computed; otherwise no tensor is changed. Waits for `stream` before, returns
+ * when all is done, and may not be captured. The interpreter takes about a microsecond for each operation of an
+ * element, and has neither lists (`top`) nor calls of more than 2^26 elements: NSA_UNSUPPORTED and
+ * NSA_INVALID_ARGUMENT. */
+NSA_API nsa_status nsa_program_check(const nsa_program *program, const nsa_program_tensor *tensors, size_t tensor_count,
+                                     const nsa_program_scalar *scalars, size_t scalar_count, void *stream,
+                                     nsa_error *error) NSA_NOEXCEPT;
+
 /* As nsa_plan_status: what the kernel has reported. */
 NSA_API nsa_status nsa_program_status(const nsa_program *program, void *stream, nsa_error *error) NSA_NOEXCEPT;
 

@@ -4,7 +4,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
-#include "tests/harness/tile/interpreter.h"
+#include "tests/harness/tile/interpreted.h"
 
 #include <set>
 #include <string>
@@ -15,6 +15,7 @@ struct DrawnProgram {
   std::string text;
   TileCall call; // all its tensors are filled, also the tensors that the program stores to
   std::set<std::string> outputs;
+  std::map<std::string, std::string> libraries; // that its reader adds; the text imports `softmax`
 };
 
 // Draws a program with one configuration for the kind of device. `dtype`: bf16, fp16 or fp32.

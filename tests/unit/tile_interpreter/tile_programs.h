@@ -1,7 +1,7 @@
 // What the tests of the interpreter share: tensors of given numbers, and heads of programs.
 #pragma once
 
-#include "tests/harness/tile/interpreter.h"
+#include "tests/harness/tile/interpreted.h"
 
 #include <gtest/gtest.h>
 #include <string>

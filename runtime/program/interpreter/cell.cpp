@@ -1,11 +1,11 @@
-#include "tests/harness/tile/cell.h"
+#include "runtime/program/interpreter/cell.h"
 
 #include "runtime/base/half.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace nsa::test::tile {
+namespace nsa::interpreter {
 
 namespace {
 
@@ -253,4 +253,4 @@ bool mayBe(Element element, Cell expected, double actual) {
          actual <= roundedTo(element, expected.value + expected.error);
 }
 
-} // namespace nsa::test::tile
+} // namespace nsa::interpreter

@@ -1,11 +1,11 @@
 // Expressions other than calls and loads.
-#include "tests/harness/tile/evaluator.h"
+#include "runtime/program/interpreter/evaluator.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-namespace nsa::test::tile {
+namespace nsa::interpreter {
 
 using namespace language;
 
@@ -197,7 +197,7 @@ TileValue Evaluator::select(const TileValue &condition, const TileValue &ifTrue,
     type = ifTrue.element;
   const TileValue left = converted(ifTrue, type), right = converted(ifFalse, type);
   return mapped(type, std::array{&condition, &left, &right},
-                [](std::span<const Cell> cells) { return tile::select(cells[0], cells[1], cells[2]); });
+                [](std::span<const Cell> cells) { return interpreter::select(cells[0], cells[1], cells[2]); });
 }
 
 TileValue Evaluator::castTo(const TileValue &value, Element element, const SourceRange &range) {
@@ -210,7 +210,7 @@ TileValue Evaluator::castTo(const TileValue &value, Element element, const Sourc
   if (!value.isTile() || value.element == Element::kWord || isBool(value.element))
     fail(range, "cannot be cast");
   return mapped(element, std::array{&value},
-                [&](std::span<const Cell> cells) { return tile::castTo(element, cells[0]); });
+                [&](std::span<const Cell> cells) { return interpreter::castTo(element, cells[0]); });
 }
 
 TileValue Evaluator::converted(const TileValue &value, Element element) {
@@ -329,4 +329,4 @@ bool Evaluator::truth(const Expr &expr) {
   return value.cells[0].isTrue();
 }
 
-} // namespace nsa::test::tile
+} // namespace nsa::interpreter

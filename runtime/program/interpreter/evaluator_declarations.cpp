@@ -1,10 +1,8 @@
 // Declarations of a program: constants, the configuration, axes and tensors.
 #include "runtime/base/text.h"
-#include "tests/harness/tile/evaluator.h"
+#include "runtime/program/interpreter/evaluator.h"
 
-#include <stdexcept>
-
-namespace nsa::test::tile {
+namespace nsa::interpreter {
 
 using namespace language;
 
@@ -23,10 +21,10 @@ TileValue given(const std::string &text) {
 
 void Evaluator::fail(const SourceRange &range, const std::string &text) {
   if (!range.file)
-    throw std::runtime_error(text);
+    throw Unable(text);
   const SourcePosition position = range.position();
-  throw std::runtime_error(range.file->name() + ":" + std::to_string(position.line) + ":" +
-                           std::to_string(position.column) + ": " + text + ": " + inOneLine(range));
+  throw Unable(range.file->name() + ":" + std::to_string(position.line) + ":" + std::to_string(position.column) + ": " +
+               text + ": " + inOneLine(range));
 }
 
 Evaluator::Evaluator(std::vector<const SyntaxTree *> trees, TileCall &call) : trees(std::move(trees)), launch(call) {
@@ -99,8 +97,14 @@ void Evaluator::declare(const Item &item) {
   }
 }
 
-// Takes the first configuration in the order of the text, the last choice as the fastest one.
+// Takes what the call says, or else the first configuration in the order of the text, the last choice as the fastest.
 void Evaluator::choose() {
+  if (!launch.choices.empty()) {
+    for (const ChoiceItem::Choice *choice : choices)
+      if (const auto given = launch.choices.find(std::string(choice->name.text)); given != launch.choices.end())
+        constants[given->first] = TileValue::of(Element::kInteger, static_cast<double>(given->second));
+    return;
+  }
   std::vector<size_t> numbers(choices.size(), 0);
   for (;;) {
     for (size_t i = 0; i < choices.size(); ++i)
@@ -112,7 +116,7 @@ void Evaluator::choose() {
     while (i > 0 && ++numbers[i - 1] == choices[i - 1]->values.size())
       numbers[--i] = 0;
     if (i == 0)
-      throw std::runtime_error("no configuration is admitted");
+      throw Unable("no configuration is admitted");
   }
 }
 
@@ -131,6 +135,10 @@ void Evaluator::declareTensor(const TensorItem::Declaration &declared) {
     memory.name = std::string(each.text);
     memory.coordinates = declared.coordinates.size();
     memory.hasColumns = !declared.column.isEmpty();
+    for (const Name &coordinate : declared.coordinates)
+      memory.labels.emplace_back(coordinate.text);
+    if (memory.hasColumns)
+      memory.labels.emplace_back(declared.column.text);
     if (memory.hasColumns && !declared.columns)
       memory.columnAxis = axis(declared.column);
     memory.record = record(declared.element.text);
@@ -192,4 +200,4 @@ const RecordItem *Evaluator::record(std::string_view name) const {
   return found == records.end() ? nullptr : found->second;
 }
 
-} // namespace nsa::test::tile
+} // namespace nsa::interpreter

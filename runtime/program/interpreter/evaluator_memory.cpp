@@ -1,20 +1,18 @@
 // Loads and stores.
-#include "tests/harness/tile/evaluator.h"
+#include "runtime/program/interpreter/evaluator.h"
 
 #include <algorithm>
 
-namespace nsa::test::tile {
+namespace nsa::interpreter {
 
 using namespace language;
 
-namespace {
-
-std::string placeText(const SourceRange &range) {
-  const SourcePosition position = range.position();
-  return std::to_string(position.line) + ":" + std::to_string(position.column) + ": " + inOneLine(range);
+std::string Memory::place(std::span<const int64_t> place) const {
+  std::string text = name + "[";
+  for (size_t i = 0; i < place.size(); ++i)
+    text += (i == 0 ? "" : i == coordinates ? "; " : ", ") + std::to_string(place[i]);
+  return text + "]";
 }
-
-} // namespace
 
 Evaluator::Address Evaluator::address(const Place &place) {
   const NameExpr named{{ExprKind::kName, 1, 0, place.tensor.range}, place.tensor.text};
@@ -58,6 +56,13 @@ bool Evaluator::isOpen(const Address &address, const Walk &walk) {
   return walk.at(address.coordinates.size()).isTrue();
 }
 
+std::vector<int64_t> Evaluator::placeOf(const Address &address, const Walk &walk) {
+  std::vector<int64_t> place;
+  for (size_t i = 0; i < address.memory->labels.size(); ++i)
+    place.push_back(static_cast<int64_t>(walk.at(i).value));
+  return place;
+}
+
 int64_t Evaluator::offset(const Address &address, const Walk &walk, const SourceRange &range, const char *what) {
   const TileTensor &data = *address.memory->data;
   int64_t result = 0;
@@ -69,9 +74,15 @@ int64_t Evaluator::offset(const Address &address, const Walk &walk, const Source
     if (place < 0 || place >= data.shape[i]) {
       // Rows end with their last column, whether an index says so or not.
       const bool isColumn = i == address.memory->coordinates && !address.isColumnBound && place >= 0;
-      if (!isColumn && unchosen == 0)
-        findings.outside.push_back(placeText(range) + ": " + what + " at " + std::to_string(place) + " of " +
-                                   std::to_string(data.shape[i]));
+      if (isColumn || unchosen > 0)
+        return -1;
+      if (Diagnostic *message = fault(Fault::Kind::kOutside, range)) {
+        const Memory &memory = *address.memory;
+        message->text = std::string(what) + " is outside of tensor '" + memory.name + "': '" + memory.labels[i] +
+                        "' is " + std::to_string(place) + ", and its extent is " + std::to_string(data.shape[i]);
+        message->note("it is at " + memory.place(placeOf(address, walk)) + " of " +
+                      memory.place(std::span(data.shape).first(memory.labels.size())) + ", in " + programText(program));
+      }
       return -1;
     }
     result = result * data.shape[i] + place;
@@ -118,7 +129,7 @@ TileValue Evaluator::loadAt(const Address &address, const SourceRange &range) {
     if (isOpen(address, walk) && unchosen == 0) {
       if (!address.memory->data)
         fail(range, "the tensor is absent");
-      if (const int64_t at = offset(address, walk, range, "a load"); at >= 0)
+      if (const int64_t at = offset(address, walk, range, "the load"); at >= 0)
         cell = address.memory->data->cells[static_cast<size_t>(at)];
     }
     result.cells.push_back(cell);
@@ -169,24 +180,30 @@ void Evaluator::storeAt(const Address &address, const TileValue &value, const St
     Cell cell = walk.at(values.size() - 1);
     if (isStorage(type) && !isStorage(value.element))
       cell = roundedTo(Element::kF32, cell); // a number without a type is an f32 first
-    if (const int64_t at = offset(address, walk, statement.range, "a store"); at >= 0)
-      write(*address.memory, at, cell, statement.range);
+    if (const int64_t at = offset(address, walk, statement.range, "the store"); at >= 0)
+      write(address, walk, at, cell, statement);
   }
 }
 
-void Evaluator::write(Memory &memory, int64_t offset, Cell cell, const SourceRange &range) {
+void Evaluator::write(const Address &address, const Walk &walk, int64_t offset, Cell cell,
+                      const StoreStatement &statement) {
+  Memory &memory = *address.memory;
   const auto at = static_cast<size_t>(offset);
   const bool isTwice = memory.stores[at] == stores;
-  if (isTwice || (memory.programs[at] >= 0 && memory.programs[at] != program))
-    findings.collisions.push_back(
-        placeText(range) + ": " +
-        (isTwice ? "two rows"
-                 : "the programs " + std::to_string(memory.programs[at]) + " and " + std::to_string(program)) +
-        " store to element " + std::to_string(offset) + " of " + memory.name);
+  const bool isOfOthers = memory.programs[at] >= 0 && memory.programs[at] != program;
+  if (isTwice || isOfOthers)
+    if (Diagnostic *message = fault(Fault::Kind::kStoredTwice, statement.range)) {
+      message->text = (isTwice ? "two rows are stored to " : "two programs store to ") +
+                      memory.place(placeOf(address, walk)) + ", and which one stays there is not known";
+      message->note(isTwice ? "it is in " + programText(program)
+                            : "they are " + programText(memory.programs[at]) + " and " + programText(program));
+      if (statement.isUnique)
+        message->note("'unique' promises that no two rows have one place");
+    }
   memory.stores[at] = stores;
   memory.programs[at] = program;
   memory.data->cells[at] = roundedTo(memory.element, cell);
   ++findings.stored;
 }
 
-} // namespace nsa::test::tile
+} // namespace nsa::interpreter

@@ -3,9 +3,10 @@
 // Ownership: the trees and the call outlive it. Thread-safety: none.
 #pragma once
 
+#include "compiler/language/syntax/Diagnostics.h"
 #include "compiler/language/syntax/Syntax.h"
-#include "tests/harness/tile/interpreter.h"
-#include "tests/harness/tile/tile_value.h"
+#include "runtime/program/interpreter/interpreter.h"
+#include "runtime/program/interpreter/tile_value.h"
 
 #include <deque>
 #include <map>
@@ -13,12 +14,13 @@
 #include <string>
 #include <vector>
 
-namespace nsa::test::tile {
+namespace nsa::interpreter {
 
 // A declared tensor of the launch.
 struct Memory {
   std::string name;
   Element element = Element::kF32;
+  std::vector<std::string> labels; // of the coordinates, and of the column if there is one
   size_t coordinates = 0;
   bool hasColumns = false;
   const Axis *columnAxis = nullptr; // of whole rows
@@ -26,6 +28,9 @@ struct Memory {
   TileTensor *data = nullptr;    // nullptr: absent
   std::vector<int64_t> stores;   // of each element, the number of the last store to it; 0: none
   std::vector<int64_t> programs; // of each element, the program that stored to it
+
+  // "t[1, 2; 3]" of the first dimensions
+  std::string place(std::span<const int64_t> coordinates) const;
 };
 
 class Evaluator {
@@ -41,6 +46,10 @@ private:
   };
 
   [[noreturn]] static void fail(const language::SourceRange &range, const std::string &text);
+  // A fault at a place of the text. Returns its message if the place is new, so that it needs a text and notes.
+  language::Diagnostic *fault(Fault::Kind kind, const language::SourceRange &range);
+  // "tile = 1, head = 0" of the program with a number.
+  std::string programText(int64_t number) const;
 
   // declarations
   void declare();
@@ -82,6 +91,9 @@ private:
   TileValue dot(const language::CallExpr &expr);
   TileValue mask(const language::CallExpr &expr);
   static TileValue masked(const TileValue &value, const TileValue &predicate, double fill, const AxisSet &over);
+  // What the mask leaves out lies where its `when` holds.
+  void checkWhen(const TileValue &value, const TileValue &predicate, const AxisSet &over,
+                 const language::CallExpr &expr);
   TileValue shift(const language::CallExpr &expr);
   TileValue stack(const language::CallExpr &expr);
   TileValue end(const language::CallExpr &expr, bool isHigh);
@@ -98,13 +110,16 @@ private:
   Address address(const language::Place &place);
   // The number of the element where the walk is; -1: the tensor has no such element. `walk` has the coordinates first.
   int64_t offset(const Address &address, const Walk &walk, const language::SourceRange &range, const char *what);
+  static std::vector<int64_t> placeOf(const Address &address, const Walk &walk);
   static bool isOpen(const Address &address, const Walk &walk);
   TileValue load(const language::LoadExpr &expr);
   TileValue loadAt(const Address &address, const language::SourceRange &range);
   TileValue loadRecord(const Address &address, const language::SourceRange &range);
   void store(const language::StoreStatement &statement);
   void storeAt(const Address &address, const TileValue &value, const language::StoreStatement &statement);
-  void write(Memory &memory, int64_t offset, Cell cell, const language::SourceRange &range);
+  // Stores to the element where the walk is.
+  void write(const Address &address, const Walk &walk, int64_t offset, Cell cell,
+             const language::StoreStatement &statement);
 
   // statements
   void runProgram();
@@ -124,6 +139,12 @@ private:
   std::vector<const language::SyntaxTree *> trees;
   TileCall &launch;
   TileFindings findings;
+  struct FaultPlace {
+    Fault::Kind kind;
+    language::Diagnostic message;
+    int64_t count;
+  };
+  std::deque<FaultPlace> faults;
 
   std::map<std::string, TileValue, std::less<>> constants, scalars, grid;
   std::map<std::string, const language::Expr *, std::less<>> constantExprs;
@@ -134,6 +155,7 @@ private:
   std::vector<const language::ChoiceItem::Choice *> choices;
   std::vector<const language::Expr *> requirements;
   const language::GridItem *gridItem = nullptr;
+  std::vector<std::pair<std::string, int64_t>> gridParts; // sizes; the slowest part of each dimension first
   std::vector<const language::Statement *> body;
 
   std::vector<Frame> frames;
@@ -141,4 +163,4 @@ private:
   int64_t program = 0, stores = 0;
 };
 
-} // namespace nsa::test::tile
+} // namespace nsa::interpreter

@@ -1,7 +1,6 @@
-#include "tests/harness/tile/interpreter.h"
+#include "tests/harness/tile/interpreted.h"
 
 #include "compiler/language/syntax/Parser.h"
-#include "tests/harness/tile/evaluator.h"
 
 #include <algorithm>
 #include <deque>
@@ -12,11 +11,12 @@ namespace nsa::test::tile {
 namespace {
 
 using namespace language;
+using Libraries = std::map<std::string, std::string>;
 
 // The kernel, and behind it the libraries that it imports.
 class Files {
 public:
-  Files(const std::string &text, const TileCall &call) : call(call) { add("program.tile", text); }
+  Files(const std::string &text, const Libraries &libraries) : libraries(libraries) { add("program.tile", text); }
 
   std::vector<const SyntaxTree *> trees() const {
     std::vector<const SyntaxTree *> result;
@@ -41,22 +41,25 @@ private:
   void addLibrary(const std::string &name) {
     if (std::ranges::any_of(files, [&](const SourceFile &file) { return file.name() == name + ".tile"; }))
       return;
-    const auto found = call.libraries.find(name);
-    if (found == call.libraries.end())
+    const auto found = libraries.find(name);
+    if (found == libraries.end())
       throw std::runtime_error("the call has no library " + name);
     add(name + ".tile", found->second);
   }
 
-  const TileCall &call;
+  const Libraries &libraries;
   std::deque<SourceFile> files;
   std::deque<std::unique_ptr<SyntaxTree>> owned;
 };
 
 } // namespace
 
-TileFindings interpret(const std::string &text, TileCall &call) {
-  const Files files(text, call);
-  return Evaluator(files.trees(), call).run();
+TileFindings interpret(const std::string &text, TileCall &call, const Libraries &libraries) {
+  const Files files(text, libraries);
+  Result<TileFindings> findings = interpreter::interpret(files.trees(), call);
+  if (!findings)
+    throw std::runtime_error(findings.status().error().message);
+  return std::move(*findings);
 }
 
 } // namespace nsa::test::tile

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace nsa::test::tile {
+namespace nsa::interpreter {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -76,4 +76,4 @@ Cell sumOf(double exact, double magnitude, double error, int64_t terms);
 // Whether a kernel that computed `actual`, an element of the type, may have computed the cell.
 bool mayBe(Element element, Cell expected, double actual);
 
-} // namespace nsa::test::tile
+} // namespace nsa::interpreter

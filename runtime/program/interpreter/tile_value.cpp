@@ -1,9 +1,8 @@
-#include "tests/harness/tile/tile_value.h"
+#include "runtime/program/interpreter/tile_value.h"
 
 #include <algorithm>
-#include <stdexcept>
 
-namespace nsa::test::tile {
+namespace nsa::interpreter {
 
 TileValue TileValue::iota(const Axis *axis) {
   TileValue value;
@@ -35,7 +34,7 @@ Walk::Walk(const AxisSet &axes, std::vector<const TileValue *> values)
     count *= static_cast<size_t>(axis->extent);
   for (const TileValue *value : this->values) {
     if (!value->isTile())
-      throw std::runtime_error("a value that is no tile stands where a tile is wanted");
+      throw Unable("a value that is no tile stands where a tile is wanted");
     std::vector<size_t> own(list.size(), 0);
     size_t stride = 1;
     for (size_t i = value->axes.size(); i-- > 0;) {
@@ -43,7 +42,7 @@ Walk::Walk(const AxisSet &axes, std::vector<const TileValue *> values)
       if (found != list.end())
         own[static_cast<size_t>(found - list.begin())] = stride;
       else if (value->axes[i]->extent != 1)
-        throw std::runtime_error("a value has the axis '" + value->axes[i]->name + "', which has no place here");
+        throw Unable("a value has the axis '" + value->axes[i]->name + "', which has no place here");
       stride *= static_cast<size_t>(value->axes[i]->extent);
     }
     strides.push_back(std::move(own));
@@ -146,4 +145,4 @@ TileValue folded(const TileValue &value, const Axis *axis, Element element,
   return result;
 }
 
-} // namespace nsa::test::tile
+} // namespace nsa::interpreter

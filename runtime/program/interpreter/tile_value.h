@@ -3,13 +3,14 @@
 // Thread-safety: none.
 #pragma once
 
-#include "tests/harness/tile/cell.h"
+#include "runtime/program/interpreter/cell.h"
 
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,14 @@ namespace nsa::language {
 struct RecordItem;
 } // namespace nsa::language
 
-namespace nsa::test::tile {
+namespace nsa::interpreter {
+
+// Thrown where the interpreter cannot go on, and caught by `interpret`: a program is evaluated over a tree of calls,
+// and each of these would otherwise hand the error on.
+class Unable : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
 
 struct Axis {
   std::string name;
@@ -103,4 +111,4 @@ TileValue widened(const TileValue &value, const AxisSet &axes);
 TileValue folded(const TileValue &value, const Axis *axis, Element element,
                  const std::function<Cell(std::span<const Cell>)> &fold);
 
-} // namespace nsa::test::tile
+} // namespace nsa::interpreter

@@ -1,33 +1,58 @@
 // Statements, and the programs of a grid.
-#include "tests/harness/tile/evaluator.h"
+#include "runtime/program/interpreter/evaluator.h"
 
 #include <algorithm>
 #include <array>
 
-namespace nsa::test::tile {
+namespace nsa::interpreter {
 
 using namespace language;
 
 TileFindings Evaluator::run() {
   declare();
-  // The sizes of all parts, the slowest part of each dimension first.
-  std::vector<std::pair<std::string, int64_t>> parts;
   for (const GridItem::Dimension &dimension : gridItem->dimensions)
     for (const Binding &part : dimension.parts)
-      parts.emplace_back(part.name.text, integer(*part.value));
+      gridParts.emplace_back(part.name.text, integer(*part.value));
   int64_t count = 1;
-  for (const auto &[name, size] : parts)
+  for (const auto &[name, size] : gridParts)
     count *= std::max<int64_t>(size, 0);
   for (program = 0; program < count; ++program) {
     int64_t rest = program;
-    for (const auto &[name, size] : parts) {
+    for (const auto &[name, size] : gridParts) {
       grid[name] = TileValue::of(Element::kI32, static_cast<double>(rest % size));
       rest /= size;
     }
     runProgram();
     ++findings.programs;
   }
+  for (FaultPlace &each : faults) {
+    if (each.count > 1)
+      each.message.note("it is the first one of " + std::to_string(each.count) + " elements");
+    findings.faults.push_back({each.kind, each.message.toString(), each.count});
+  }
   return std::move(findings);
+}
+
+Diagnostic *Evaluator::fault(Fault::Kind kind, const SourceRange &range) {
+  const auto found = std::ranges::find_if(faults, [&](const FaultPlace &each) {
+    return each.kind == kind && each.message.range.file == range.file && each.message.range.begin == range.begin;
+  });
+  if (found != faults.end()) {
+    ++found->count;
+    return nullptr;
+  }
+  Diagnostic message;
+  message.range = range;
+  return &faults.emplace_back(kind, std::move(message), 1).message;
+}
+
+std::string Evaluator::programText(int64_t number) const {
+  std::string text;
+  for (const auto &[name, size] : gridParts) {
+    text.append(text.empty() ? "" : ", ").append(name).append(" = " + std::to_string(number % size));
+    number /= size;
+  }
+  return text.empty() ? "the only program" : "the program " + text;
 }
 
 void Evaluator::runProgram() {
@@ -175,8 +200,7 @@ bool Evaluator::loop(const ForAxisStatement &statement) {
 
 void Evaluator::report(const ReportStatement &statement) {
   if (truth(*statement.condition))
-    findings.reports.push_back(std::to_string(integer(*statement.code)) + " at " +
-                               std::to_string(integer(*statement.place)));
+    findings.reports.emplace_back(integer(*statement.code), integer(*statement.place));
 }
 
 void Evaluator::bind(const Name &name, TileValue value) {
@@ -191,4 +215,4 @@ TileValue *Evaluator::find(std::string_view name) {
   return nullptr;
 }
 
-} // namespace nsa::test::tile
+} // namespace nsa::interpreter

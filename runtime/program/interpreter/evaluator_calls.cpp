@@ -1,11 +1,11 @@
 // Functions of the language, and functions that a program declares.
-#include "tests/harness/tile/evaluator.h"
+#include "runtime/program/interpreter/evaluator.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-namespace nsa::test::tile {
+namespace nsa::interpreter {
 
 using namespace language;
 
@@ -253,13 +253,19 @@ TileValue Evaluator::mask(const CallExpr &expr) {
   AxisSet over;
   for (const Name &name : expr.over)
     over.insert(axis(name));
-  if (value.kind != TileValue::Kind::kStack && predicate.kind != TileValue::Kind::kStack)
+  const bool isChecked = expr.when && unchosen == 0 && !truth(*expr.when);
+  if (value.kind != TileValue::Kind::kStack && predicate.kind != TileValue::Kind::kStack) {
+    if (isChecked)
+      checkWhen(value, predicate, over, expr);
     return masked(value, predicate, fill, over);
+  }
   TileValue result = value.kind == TileValue::Kind::kStack ? value : predicate;
   for (size_t i = 0; i < result.parts.size(); ++i) {
     const auto at = [&](const TileValue &each) {
       return each.kind == TileValue::Kind::kStack ? each.parts[i] : sliced(each, result.along, static_cast<int64_t>(i));
     };
+    if (isChecked)
+      checkWhen(at(value), at(predicate), over, expr);
     result.parts[i] = masked(at(value), at(predicate), fill, over);
   }
   return result;
@@ -283,7 +289,7 @@ TileValue Evaluator::masked(const TileValue &value, const TileValue &predicate, 
   for (size_t i = 0; i < walk.size(); ++i, walk.next())
     result.cells.push_back(!walk.exists(known)
                                ? Cell{fill, 0}
-                               : tile::select(walk.at(1), roundedTo(Element::kF32, walk.at(0)), {fill, 0}));
+                               : interpreter::select(walk.at(1), roundedTo(Element::kF32, walk.at(0)), {fill, 0}));
   for (const Axis *axis : over)
     result.exists.erase(axis);
   if (!predicate.isConstant()) {
@@ -291,6 +297,34 @@ TileValue Evaluator::masked(const TileValue &value, const TileValue &predicate, 
     result.masked.insert(over.begin(), over.end());
   }
   return result;
+}
+
+void Evaluator::checkWhen(const TileValue &value, const TileValue &predicate, const AxisSet &over,
+                          const CallExpr &expr) {
+  AxisSet axes = value.axisSet();
+  axes.insert(predicate.axes.begin(), predicate.axes.end());
+  TileValue along, beside; // what exists along the axes of the mask, and along all others
+  for (const TileValue *each : {&value, &predicate})
+    for (const auto &[axis, places] : each->exists) {
+      (over.contains(axis) ? along : beside).existOnly(axis, places);
+      axes.insert(axis);
+    }
+  Walk walk(axes, {&predicate});
+  for (size_t i = 0; i < walk.size(); ++i, walk.next()) {
+    const Cell &holds = walk.at(0);
+    if (!walk.exists(beside) || (walk.exists(along) && (holds.isTrue() || holds.error != 0)))
+      continue;
+    Diagnostic *message = fault(Fault::Kind::kBrokenWhen, expr.when->range);
+    if (!message)
+      continue;
+    std::string place;
+    for (const Axis *axis : walk.axes())
+      place.append(place.empty() ? "" : ", ").append(axis->name).append(" = " + std::to_string(walk.place(axis)));
+    message->text = "the mask leaves out " + (place.empty() ? "its value" : place + " of its tile") +
+                    ", and 'when' does not hold there";
+    message->note(walk.exists(along) ? "the predicate fails there, in " + programText(program)
+                                     : "nothing exists there, in " + programText(program));
+  }
 }
 
 TileValue Evaluator::shift(const CallExpr &expr) {
@@ -350,4 +384,4 @@ TileValue Evaluator::present(const TileValue &value) {
   return result;
 }
 
-} // namespace nsa::test::tile
+} // namespace nsa::interpreter
