@@ -399,8 +399,8 @@ std::string textOf(const ProgramScalar &scalar) {
 } // namespace
 
 Result<std::shared_ptr<const ProgramInterface>> ProgramInterface::make(const ProgramSource &source,
-                                                                       const ProgramValues &values) {
-  return readInterface(source, values, InterfaceReader::Unknown::kRefused);
+                                                                       const ProgramValues &values, Sizes sizes) {
+  return readInterface(source, values, sizes, InterfaceReader::Unknown::kRefused);
 }
 
 Result<std::shared_ptr<const ProgramInterface>> ProgramInterface::ofReference(const ProgramSource &reference) const {
