@@ -44,7 +44,7 @@ if(CASE STREQUAL "nsa_embed_install")
   file(MAKE_DIRECTORY ${WORK})
   file(CHMOD ${WORK} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${tree})
-  foreach(file include/nsa/nsa.h include/nsa/tune.h include/nsa/nsa.hpp ${LIBDIR}/libnsa.so ${LIBDIR}/${LIBRARY}
+  foreach(file include/nsa/nsa.h include/nsa/tune.h include/nsa/nsa.hpp include/nsa/program.hpp ${LIBDIR}/libnsa.so ${LIBDIR}/${LIBRARY}
           ${LIBDIR}/libnsa_compiler.so ${LIBDIR}/cmake/nsa/nsaConfig.cmake ${LIBDIR}/pkgconfig/nsa.pc
           share/nsa/packs/nvidia-h200.nsapack share/nsa/packs/nvidia-h200.public)
     if(NOT EXISTS ${tree}/${file})
@@ -162,6 +162,19 @@ elseif(CASE MATCHES "^nsa_embed_hello")
       execute_process(COMMAND ${python} -c "import numpy" RESULT_VARIABLE code OUTPUT_QUIET ERROR_QUIET)
       if(code EQUAL 0)
         expect_hello(python ${python} ${sources}/hello.py ${tree}/${LIBDIR}/${LIBRARY})
+        # The program of one's own in Python imports its structs.
+        set(programs ${tree}/share/nsa/examples/programs)
+        execute_process(COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1 ${python} ${programs}/host.py
+          ${tree}/${LIBDIR}/${LIBRARY} ${programs}/softmax.tile
+          WORKING_DIRECTORY ${build} OUTPUT_VARIABLE text COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+        if(NOT text MATCHES "^The rows sum to 1.0000, and differ from those of numpy by ([0-9]e-(0[789]|1[0-9])|0e\\+00)\n$")
+          message(FATAL_ERROR "host.py printed ${text}")
+        endif()
+        execute_process(COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1 ${python} ${programs}/host.py
+          RESULT_VARIABLE code ERROR_VARIABLE text)
+        if(NOT code EQUAL 1 OR NOT text STREQUAL "usage: python3 host.py TREE/lib/libnsa.so softmax.tile\n")
+          message(FATAL_ERROR "expected a usage and code 1, got ${code}: ${text}")
+        endif()
         # Other programs import its structs. Without a library it says how it is called.
         run(${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${sources}
           ${python} -c "import hello; assert hello.Spec(size=1).size == 1")
@@ -176,30 +189,35 @@ elseif(CASE MATCHES "^nsa_embed_hello")
   endif()
 
 elseif(CASE STREQUAL "nsa_embed_program")
-  # The host of docs/language.md, with the kernel of the page.
+  # The host of docs/language.md, with the kernel of the page, and the same host in C++.
   set(sources ${tree}/share/nsa/examples/programs)
   set(build ${WORK}/${CASE})
   file(REMOVE_RECURSE ${build})
   file(MAKE_DIRECTORY ${build})
-  set(ENV{NSA_CACHE_DIR} ${build}/cache)
-  run(${CC} -std=c11 -Wall -Wextra -Wshadow -Wconversion -Werror ${sources}/host.c -I${tree}/include -L${tree}/${LIBDIR} -lnsa
-    -Wl,-rpath,${tree}/${LIBDIR} -o ${build}/host)
-  foreach(run cold warm)
-    execute_process(COMMAND ${build}/host ${sources}/scaled_sum.tile WORKING_DIRECTORY ${build} OUTPUT_VARIABLE text
-      COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
-    if(NOT text STREQUAL "The last element is 99999.0 * 0.5 + 1 = 50000.5\n")
-      message(FATAL_ERROR "the host printed ${text}")
-    endif()
+  set(flags -Wall -Wextra -Wshadow -Wconversion -Werror -I${tree}/include -L${tree}/${LIBDIR} -lnsa -Wl,-rpath,${tree}/${LIBDIR})
+  run(${CC} -std=c11 ${sources}/host.c ${flags} -o ${build}/host)
+  run(${CXX} -std=c++17 ${sources}/host.cpp ${flags} -o ${build}/host_cpp)
+  foreach(host host host_cpp)
+    set(ENV{NSA_CACHE_DIR} ${build}/cache_${host})
+    foreach(run cold warm)
+      execute_process(COMMAND ${build}/${host} ${sources}/scaled_sum.tile WORKING_DIRECTORY ${build} OUTPUT_VARIABLE text
+        COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+      if(NOT text STREQUAL "The last element is 99999.0 * 0.5 + 1 = 50000.5\n")
+        message(FATAL_ERROR "${host} printed ${text}")
+      endif()
+    endforeach()
   endforeach()
   # The same program without a host.
   run(${tree}/bin/nsa run --program ${sources}/scaled_sum.tile --set columns=1000 --set dtype=fp32 --set scale=0.5 --set rows=100
     --device cpu --output ${build}/out.safetensors)
   # An error of the program is what nsa check prints.
   file(WRITE ${build}/scaled_sum.tile "kernel scaled_sum\n\nlet x 1\n")
-  execute_process(COMMAND ${build}/host WORKING_DIRECTORY ${build} RESULT_VARIABLE code ERROR_VARIABLE text)
-  if(NOT code EQUAL 1 OR NOT text MATCHES "scaled_sum.tile:3:7: error: expected '=', found '1'\nlet x 1\n")
-    message(FATAL_ERROR "the host ended with ${code}: ${text}")
-  endif()
+  foreach(host host host_cpp)
+    execute_process(COMMAND ${build}/${host} WORKING_DIRECTORY ${build} RESULT_VARIABLE code ERROR_VARIABLE text)
+    if(NOT code EQUAL 1 OR NOT text MATCHES "scaled_sum.tile:3:7: error: expected '=', found '1'\nlet x 1\n")
+      message(FATAL_ERROR "${host} ended with ${code}: ${text}")
+    endif()
+  endforeach()
 elseif(CASE STREQUAL "nsa_embed_readme")
   # What README and the bundle's own README tell a newcomer to run, word for word, and that what the latter names is there.
   set(build ${WORK}/readme)

@@ -2,7 +2,6 @@
 python3 hello.py $TREE/lib/libnsa.so"""
 import ctypes as c, os, sys
 import numpy as np
-
 def fields(kind, names): return [(name, kind) for name in names.split()]
 class Error(c.Structure):  # the structs of nsa/nsa.h
     _fields_ = [("code", c.c_int32)] + [(name, c.c_char * size) for name, size in
@@ -22,13 +21,14 @@ OP_WINDOW, OP_NSA, FP32, Q, K, V, OUT, GATES = 1, 7, 2, 0, 1, 2, 5, 17
 error = Error()
 def must(status):
     if status: sys.exit(f"{error.message.decode()}\n{error.hint.decode()}")
-def bind(nsa, name, array):
+def tensor_of(nsa, array):
     assert array.dtype == np.float32 and array.flags.c_contiguous, "the tensors of this program are contiguous and FP32"
     tensor = Tensor()
-    tensor.array = array  # which must live as long as the binding
+    tensor.array = array  # which must live as long as the tensor
     nsa.nsa_tensor_rows_sized(c.byref(tensor), c.c_size_t(c.sizeof(tensor)), c.c_void_p(array.ctypes.data), FP32,
                               array.ndim, array.ctypes.shape_as(c.c_int64))
-    return Binding(name, c.pointer(tensor))
+    return tensor
+def bind(nsa, name, array): return Binding(name, c.pointer(tensor_of(nsa, array)))
 
 def main(library):
     os.environ["NSA_DEVICE"] = "cpu"  # "cuda:0" takes device pointers
