@@ -39,6 +39,12 @@ constexpr CodeRule kRules[] = {
      kSkippedHint},
 };
 
+const CodeRule *ruleOf(int32_t code) {
+  const auto *rule = std::find_if(std::begin(kRules), std::end(kRules),
+                                  [&](const CodeRule &entry) { return static_cast<int32_t>(entry.code) == code; });
+  return rule == std::end(kRules) ? nullptr : rule;
+}
+
 } // namespace
 
 bool findDeviceStatusCode(std::string_view name, int64_t &code) {
@@ -50,21 +56,24 @@ bool findDeviceStatusCode(std::string_view name, int64_t &code) {
   return true;
 }
 
-Status deviceStatus(int32_t code, int32_t place) {
-  if (code == static_cast<int32_t>(kOk))
+std::string_view deviceStatusName(int32_t code) {
+  const CodeRule *rule = ruleOf(code);
+  return rule ? rule->name : std::string_view();
+}
+
+Status deviceStatus(DeviceReport report) {
+  if (report.code == static_cast<int32_t>(kOk))
     return Status::ok(); // before any text: every run on the CPU asks
   ErrorInfo info;
   info.code = ErrorCode::kDeviceError;
-  const auto *rule = std::find_if(std::begin(kRules), std::end(kRules),
-                                  [&](const CodeRule &entry) { return static_cast<int32_t>(entry.code) == code; });
-  if (rule != std::end(kRules)) {
+  if (const CodeRule *rule = ruleOf(report.code)) {
     info.field = rule->field;
-    info.value = "sequence " + std::to_string(place);
+    info.value = "sequence " + std::to_string(report.place);
     info.rule = rule->rule;
     info.hint = rule->hint;
   } else {
     info.field = "status";
-    info.value = std::to_string(code) + " at " + std::to_string(place);
+    info.value = std::to_string(report.code) + " at " + std::to_string(report.place);
     info.rule = "the kernel reported a code that this library does not know";
     info.hint = "the kernel was stored by a newer version";
   }

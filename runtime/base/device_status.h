@@ -34,10 +34,18 @@ inline constexpr const char *kMalformedListHint =
     "a query whose list breaks the rule attended nothing: its output is 0";
 inline constexpr int kDeviceStatusWords = 2; // the code and the number of the sequence
 
+// What a status word holds.
+struct DeviceReport {
+  int32_t code = 0; // 0: nothing was reported
+  int32_t place = 0;
+};
+
 // Finds the code that templates call `status_` and `name` (kernel_constants.h).
 bool findDeviceStatusCode(std::string_view name, int64_t &code);
+// Returns the name of a code as templates say it, or "" for a number that is none of the codes.
+std::string_view deviceStatusName(int32_t code);
 
-// Returns ok for code 0. Every status code but 0 gives a device error that names the field, the sequence and the rule.
-Status deviceStatus(int32_t code, int32_t place);
+// Returns ok for code 0. Every other code gives a device error that names the field, the sequence and the rule.
+Status deviceStatus(DeviceReport report);
 
 } // namespace nsa

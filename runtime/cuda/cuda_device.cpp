@@ -181,7 +181,7 @@ Result<int32_t *> CudaDevice::acquireStatusWord() {
   return statusWords->acquire();
 }
 
-Status CudaDevice::readStatusWord(int32_t *word, void *hostStream) {
+Result<DeviceReport> CudaDevice::readStatusWord(int32_t *word, void *hostStream) {
   NSA_RETURN_IF_ERROR(ready());
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
@@ -197,7 +197,7 @@ Status CudaDevice::readStatusWord(int32_t *word, void *hostStream) {
   NSA_CUDA_CALL(driver, streamSynchronize, (static_cast<Stream>(hostStream)));
   // Of several threads that ask at once one takes a report. Without a code the place means nothing and may stay.
   const int32_t code = std::atomic_ref(word[0]).exchange(0);
-  return deviceStatus(code, std::atomic_ref(word[1]).load());
+  return DeviceReport{code, std::atomic_ref(word[1]).load()};
 }
 
 Result<void *> CudaDevice::allocate(size_t bytes) {

@@ -44,7 +44,7 @@ public:
 
   Result<int32_t *> acquireStatusWord() override;
   void releaseStatusWord(int32_t *word) override { statusWords->release(word); }
-  Status readStatusWord(int32_t *word, void *stream) override;
+  Result<DeviceReport> readStatusWord(int32_t *word, void *stream) override;
 
   Result<void *> allocate(size_t bytes) override;
   Result<size_t> freeBytes() override;

@@ -5,6 +5,7 @@
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
+#include "runtime/base/device_status.h"
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
 #include "runtime/base/tensor_map.h"
@@ -95,7 +96,7 @@ public:
   virtual Result<int32_t *> acquireStatusWord() { return nullptr; }
   virtual void releaseStatusWord(int32_t *word) {}
   // Waits for `stream`, then reads the status word and clears it.
-  virtual Status readStatusWord(int32_t *word, void *stream) { return Status::ok(); }
+  virtual Result<DeviceReport> readStatusWord(int32_t *word, void *stream) { return DeviceReport(); }
 
   // The functions of Device from `allocate` to the end of the class are used for tuning.
   virtual Result<void *> allocate(size_t bytes) = 0;

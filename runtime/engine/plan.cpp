@@ -108,10 +108,13 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
   // looked through only when a kernel has found a bad one.
   if (word[0] == static_cast<int32_t>(DeviceStatusCode::kMalformedList))
     NSA_RETURN_IF_ERROR(findMalformedList(rules, call));
-  return deviceStatus(word[0], word[1]);
+  return deviceStatus({word[0], word[1]});
 }
 
-Status Plan::status(void *stream) const { return engine->device().readStatusWord(statusWord, stream); }
+Status Plan::status(void *stream) const {
+  NSA_ASSIGN_OR_RETURN(const DeviceReport report, engine->device().readStatusWord(statusWord, stream));
+  return deviceStatus(report);
+}
 
 PlanDescription Plan::facts() const {
   return {*core, rules.spec, rules.maxima, source, engine->device().key(), layout.bytes};

@@ -1,6 +1,5 @@
 #include "runtime/engine/program.h"
 
-#include "runtime/base/device_status.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/program/program_check.h"
@@ -39,7 +38,7 @@ Status Program::run(std::span<const NamedTensor> tensors, std::span<const NamedS
     return core->kernel->launch(call, held->statusWord, workspace, stream);
   int32_t word[kDeviceStatusWords] = {};
   NSA_RETURN_IF_ERROR(core->kernel->launch(call, word, workspace, stream));
-  return deviceStatus(word[0], word[1]);
+  return interface->statusOf({word[0], word[1]});
 }
 
 Status Program::check(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars, void *stream) const {
@@ -48,7 +47,10 @@ Status Program::check(std::span<const NamedTensor> tensors, std::span<const Name
                           device(), tensors, scalars);
 }
 
-Status Program::status(void *stream) const { return device().readStatusWord(held->statusWord, stream); }
+Status Program::status(void *stream) const {
+  NSA_ASSIGN_OR_RETURN(const DeviceReport report, device().readStatusWord(held->statusWord, stream));
+  return interface->statusOf(report);
+}
 
 std::string Program::describe() const { return describeProgram(*core, source, device().key(), workspaceBytes()); }
 

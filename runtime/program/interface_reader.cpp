@@ -35,6 +35,29 @@ void forEachStatement(std::span<const Statement *const> statements,
   }
 }
 
+// The text behind the `//` of a line; nullopt: the line is no comment.
+std::optional<std::string_view> commentLine(std::string_view line) {
+  const std::string_view text = trim(line);
+  return text.starts_with("//") ? std::optional(trim(text.substr(2))) : std::nullopt;
+}
+
+// The comment of a declaration: behind it in its last line, or else in the lines right above it.
+std::string commentOf(const SourceRange &declaration) {
+  const SourceFile &file = *declaration.file;
+  const uint32_t first = declaration.position().line, last = file.position(declaration.end).line;
+  const std::string_view rest = file.line(last).substr(declaration.end - file.lineBegin(last));
+  if (const std::optional<std::string_view> behind = commentLine(rest))
+    return std::string(*behind);
+  std::string text;
+  for (uint32_t line = first; line-- > 1;) {
+    const std::optional<std::string_view> above = commentLine(file.line(line));
+    if (!above)
+      break;
+    text = std::string(*above) + (text.empty() ? "" : " " + text);
+  }
+  return text;
+}
+
 } // namespace
 
 class InterfaceReader {
@@ -46,11 +69,13 @@ public:
 
   Result<std::shared_ptr<const ProgramInterface>> run() {
     result->kernel = std::string(program.kernel().name.text);
+    result->file = program.kernel().range.file->name();
     collect();
     NSA_RETURN_IF_ERROR(readScalars());
     NSA_RETURN_IF_ERROR(readFixed());
     NSA_RETURN_IF_ERROR(checkValues());
     NSA_RETURN_IF_ERROR(readTensors());
+    NSA_RETURN_IF_ERROR(readCodes());
     NSA_RETURN_IF_ERROR(readGrid());
     NSA_RETURN_IF_ERROR(readWork());
     NSA_RETURN_IF_ERROR(checkSizes());
@@ -269,6 +294,34 @@ private:
     return false;
   }
 
+  Status readCodes() {
+    for (const SyntaxTree *tree : program.trees())
+      for (const Item *item : tree->items)
+        if (const auto *declared = asIf<CodeItem>(item))
+          for (const language::Binding &binding : declared->bindings)
+            NSA_RETURN_IF_ERROR(readCode(binding, commentOf(declared->range)));
+    return Status::ok();
+  }
+
+  Status readCode(const language::Binding &binding, std::string meaning) {
+    const std::string name(binding.name.text), what = "code " + name;
+    NSA_ASSIGN_OR_RETURN(const ProgramSize number, size(*binding.value, what));
+    if (!number.isKnown({}))
+      return Status::invalid(what, number.text(), "must be a constant");
+    NSA_ASSIGN_OR_RETURN(const int64_t value, number.evaluate({}));
+    if (value == 0 || value != static_cast<int32_t>(value))
+      return Status::invalid(what, std::to_string(value), "must be an integer of 32 bits that is not 0",
+                             "0 says that nothing was reported");
+    for (const ProgramCode &other : result->codeList)
+      if (other.number == value)
+        return Status::invalid(what, std::to_string(value), "is the number of the code " + inQuotes(other.name),
+                               "reports are told apart by their numbers");
+    const SourceRange &at = binding.name.range;
+    result->codeList.push_back({name, static_cast<int32_t>(value),
+                                at.file->name() + ":" + std::to_string(at.position().line), std::move(meaning)});
+    return Status::ok();
+  }
+
   Status readGrid() {
     for (const Item *item : program.trees().front()->items)
       if (const auto *grid = asIf<GridItem>(item))
@@ -377,17 +430,6 @@ private:
 
 namespace {
 
-Result<std::shared_ptr<const ProgramInterface>> readInterface(const ProgramSource &source, const ProgramValues &values,
-                                                              ProgramInterface::Sizes sizes,
-                                                              InterfaceReader::Unknown unknown) {
-  NSA_ASSIGN_OR_RETURN(const std::unique_ptr<ParsedProgram> program,
-                       ParsedProgram::parse(source, [&](const std::string &name) -> std::optional<std::string> {
-                         const auto own = source.libraries.find(name);
-                         return own == source.libraries.end() ? std::nullopt : std::optional(own->second);
-                       }));
-  return InterfaceReader(*program, values, sizes, unknown).run();
-}
-
 std::string textOf(const ProgramScalar &scalar) {
   const auto bits = static_cast<uint32_t>(*scalar.given);
   if (scalar.type == ScalarType::kI32)
@@ -400,7 +442,7 @@ std::string textOf(const ProgramScalar &scalar) {
 
 Result<std::shared_ptr<const ProgramInterface>> ProgramInterface::make(const ProgramSource &source,
                                                                        const ProgramValues &values, Sizes sizes) {
-  return readInterface(source, values, sizes, InterfaceReader::Unknown::kRefused);
+  return InterfaceReader(*source.parsed, values, sizes, InterfaceReader::Unknown::kRefused).run();
 }
 
 Result<std::shared_ptr<const ProgramInterface>> ProgramInterface::ofReference(const ProgramSource &reference) const {
@@ -408,8 +450,9 @@ Result<std::shared_ptr<const ProgramInterface>> ProgramInterface::ofReference(co
   for (const ProgramScalar &scalar : scalarList)
     if (scalar.given)
       values.emplace(scalar.name, textOf(scalar));
-  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const ProgramInterface> result,
-                       readInterface(reference, values, Sizes::kGiven, InterfaceReader::Unknown::kIgnored));
+  NSA_ASSIGN_OR_RETURN(
+      std::shared_ptr<const ProgramInterface> result,
+      InterfaceReader(*reference.parsed, values, Sizes::kGiven, InterfaceReader::Unknown::kIgnored).run());
   for (const ProgramTensor &tensor : tensorList) {
     const int place = result->findTensor(tensor.name);
     if (place >= 0 && result->tensors()[static_cast<size_t>(place)].isStored != tensor.isStored)

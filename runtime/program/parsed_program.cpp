@@ -35,9 +35,10 @@ std::set<std::string, std::less<>> ParsedProgram::choices() const {
   return names;
 }
 
-Result<std::unique_ptr<ParsedProgram>> ParsedProgram::parse(const ProgramSource &source, const FindLibrary &find) {
-  std::unique_ptr<ParsedProgram> program(new ParsedProgram);
-  const SyntaxTree *kernel = program->add(source.file, source.text);
+Result<std::shared_ptr<ParsedProgram>> ParsedProgram::parse(const std::string &file, std::string text,
+                                                            const FindLibrary &find) {
+  std::shared_ptr<ParsedProgram> program(new ParsedProgram);
+  const SyntaxTree *kernel = program->add(file, std::move(text));
   if (!program->messages.hasErrors() && !kernel->kernel)
     program->messages.error(kernel->library->range, "a library is no program")
         .hint("run a file that begins with 'kernel'");
@@ -52,7 +53,7 @@ Result<std::unique_ptr<ParsedProgram>> ParsedProgram::parse(const ProgramSource 
         program->libraries.emplace(name, std::move(*text));
       }
     }
-  NSA_RETURN_IF_ERROR(program->errors(source.file));
+  NSA_RETURN_IF_ERROR(program->errors(file));
   return program;
 }
 

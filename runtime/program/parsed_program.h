@@ -1,12 +1,12 @@
 // The syntax trees of a program of one's own and of its own libraries.
-// Ownership: a ParsedProgram owns the trees and the texts that they point into.
+// Ownership: a ParsedProgram owns the trees and copies of the texts that they point into.
 // Thread-safety: immutable after `parse`.
 #pragma once
 
 #include "compiler/language/syntax/Diagnostics.h"
 #include "compiler/language/syntax/References.h"
 #include "compiler/language/syntax/Syntax.h"
-#include "runtime/program/program_source.h"
+#include "runtime/base/status.h"
 
 #include <deque>
 #include <functional>
@@ -23,9 +23,10 @@ class ParsedProgram {
 public:
   // Finds the text of a library that the program brings along; nullopt: the library ships with the compiler.
   using FindLibrary = std::function<std::optional<std::string>(const std::string &name)>;
-  // Parses the text of `source`, and all that it imports and that `find` finds. The error has the messages of the
-  // parser, with lines and carets.
-  static Result<std::unique_ptr<ParsedProgram>> parse(const ProgramSource &source, const FindLibrary &find);
+  // Parses a text, and all that it imports and that `find` finds. `file` is what messages call the text. The error has
+  // the messages of the parser, with lines and carets.
+  static Result<std::shared_ptr<ParsedProgram>> parse(const std::string &file, std::string text,
+                                                      const FindLibrary &find);
 
   const language::KernelItem &kernel() const { return *files.front()->kernel; }
   // Checks the kernel's clause `reference` (References.h). The error is like those of `parse`.

@@ -86,6 +86,26 @@ int ProgramInterface::findScalar(std::string_view name) const {
   return found == scalarList.end() ? -1 : static_cast<int>(found - scalarList.begin());
 }
 
+Status ProgramInterface::statusOf(DeviceReport report) const {
+  if (report.code == 0)
+    return Status::ok(); // before any text: every run on the CPU asks
+  const auto found = std::ranges::find(codeList, report.code, &ProgramCode::number);
+  const bool isOwn = found != codeList.end();
+  // A name that the library `status` declares.
+  const std::string name = isOwn ? found->name : std::string(deviceStatusName(report.code));
+  const std::string program = "the program " + kernel + " (" + (isOwn ? found->place : file) + ") ";
+  ErrorInfo info{.code = ErrorCode::kDeviceError, .field = "status"};
+  info.value = (name.empty() ? std::to_string(report.code) : name) + " at " + std::to_string(report.place);
+  if (name.empty()) {
+    info.rule = program + "reported a code that it does not declare";
+    info.hint = "declare it: code name = " + std::to_string(report.code);
+  } else {
+    info.rule = program + "reported it" + (isOwn && !found->meaning.empty() ? ": " + found->meaning : "");
+    info.hint = "'report " + name + "' in " + file + " or its libraries says when";
+  }
+  return Status(std::move(info));
+}
+
 Status ProgramInterface::check(const Manifest &manifest) const {
   return manifest.templateName == kernel
              ? Status::ok()

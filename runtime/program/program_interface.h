@@ -1,9 +1,10 @@
 // What a program of one's own declares to its caller, for the values with which it is made: its tensors with their
-// element types and extents, and its scalars. The names of a program's kernels are found here, as the names of
-// operators' kernels are found in the lists of this library.
-// Ownership: an interface owns all its texts. Thread-safety: immutable.
+// element types and extents, its scalars, and what it may report. The names of a program's kernels are found here, as
+// the names of operators' kernels are found in the lists of this library. Ownership: an interface owns all its texts.
+// Thread-safety: immutable.
 #pragma once
 
+#include "runtime/base/device_status.h"
 #include "runtime/base/expression.h"
 #include "runtime/base/kernel_arguments.h"
 #include "runtime/device/argument_names.h"
@@ -99,6 +100,14 @@ struct ProgramScalar {
   std::optional<uint64_t> given{};
 };
 
+// A code that the program may report.
+struct ProgramCode {
+  std::string name;
+  int32_t number = 0;
+  std::string place;   // "softmax.tile:7"
+  std::string meaning; // the comment of its declaration; "": it has none
+};
+
 class ProgramInterface final : public ArgumentNames {
 public:
   // Whether the scalars of which sizes are made have to be among the values: a kernel is compiled without them.
@@ -114,6 +123,7 @@ public:
   const std::string &name() const { return kernel; }
   const std::vector<ProgramTensor> &tensors() const { return tensorList; }
   const std::vector<ProgramScalar> &scalars() const { return scalarList; }
+  const std::vector<ProgramCode> &codes() const { return codeList; }
   // The values that are compiled in: the declared ones, and dtype.
   const ProgramValues &fixed() const { return fixedValues; }
   // The element type of results, by which candidates are compared.
@@ -131,6 +141,9 @@ public:
   // Returns the place of a tensor, or -1.
   int findTensor(std::string_view name) const;
   int findScalar(std::string_view name) const;
+
+  // Returns ok if nothing was reported, or else a device error with the names of the program and of the code.
+  Status statusOf(DeviceReport report) const;
 
   Status check(const Manifest &manifest) const override;
   Result<View> view(const Manifest &manifest, const ManifestParam &param) const override;
@@ -150,8 +163,10 @@ private:
   ProgramInterface() = default;
 
   std::string kernel;
+  std::string file; // of the kernel, as messages call it
   std::vector<ProgramTensor> tensorList;
   std::vector<ProgramScalar> scalarList;
+  std::vector<ProgramCode> codeList;
   ProgramValues fixedValues;
   DType ioType = DType::kF32;
   Work declaredWork;

@@ -39,7 +39,7 @@ Result<std::string> textOf(const fs::path &path) {
 // A text that is being read, with its trees.
 struct Reading {
   std::shared_ptr<ProgramSource> source;
-  std::unique_ptr<ParsedProgram> parsed;
+  std::shared_ptr<ParsedProgram> parsed;
 };
 
 // The program's libraries lie in the folder `library` of `folder`, as for nsa check; nullopt: there are none.
@@ -54,7 +54,8 @@ Result<Reading> readTexts(std::string file, std::string text, const std::optiona
         return std::move(*found);
     return std::nullopt;
   };
-  NSA_ASSIGN_OR_RETURN(reading.parsed, ParsedProgram::parse(source, find));
+  NSA_ASSIGN_OR_RETURN(reading.parsed, ParsedProgram::parse(source.file, source.text, find));
+  source.parsed = reading.parsed;
   source.libraries = reading.parsed->ownLibraries();
   source.kernel = std::string(reading.parsed->kernel().name.text);
   source.choices = reading.parsed->choices();

@@ -14,16 +14,19 @@
 
 namespace nsa {
 
+class ParsedProgram;
+
 struct ProgramSource {
   using Pointer = std::shared_ptr<const ProgramSource>;
 
   std::string file; // what messages call the text
   std::string text;
-  // The texts of the libraries that the program brings along, by name: those that it imports, directly or not, and that
-  // lie in the folder `library` beside its file or beside the file itself. All others ship with the compiler.
+  // The texts of the program's own libraries, by name. An own library lies in the folder `library` beside the program's
+  // file, and the program or another own library imports it. Each other library ships with the compiler.
   std::map<std::string, std::string> libraries;
   std::string kernel;                         // the name that the text declares
   std::set<std::string, std::less<>> choices; // the names of what is tuned
+  std::shared_ptr<const ParsedProgram> parsed;
   // The clause `reference`: the program with whose result a tuning compares, or the choices of the configuration with
   // whose result it does. Null and empty: the text has no such clause.
   Pointer reference;

@@ -96,9 +96,14 @@ Result<ProgramCall> ProgramCall::make(tools::Accelerator &accelerator, const nsa
 std::vector<std::byte> ProgramCall::placed(const ExampleTensor &tensor, size_t index, bool withValues) const {
   std::vector<std::byte> bytes(buffers[index].size(), std::byte{0xff});
   const auto pitch = static_cast<int64_t>(bytes.size()) / dtypeBytes(tensor.dtype) / rowCount(tensor);
-  for (int64_t i = 0; withValues && i < static_cast<int64_t>(tensor.values.size()); ++i)
-    reference::storeElement(tensor.dtype, bytes.data(), i / rowLength(tensor) * pitch + i % rowLength(tensor),
-                            tensor.values[static_cast<size_t>(i)]);
+  for (int64_t i = 0; withValues && i < static_cast<int64_t>(tensor.values.size()); ++i) {
+    const int64_t at = i / rowLength(tensor) * pitch + i % rowLength(tensor);
+    const double value = tensor.values[static_cast<size_t>(i)];
+    if (const auto integer = static_cast<int32_t>(value); tensor.dtype == DType::kI32)
+      memcpy(bytes.data() + at * static_cast<int64_t>(sizeof integer), &integer, sizeof integer);
+    else
+      reference::storeElement(tensor.dtype, bytes.data(), at, value);
+  }
   return bytes;
 }
 

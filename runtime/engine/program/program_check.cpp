@@ -168,9 +168,9 @@ Status checkProgramCall(const CheckedProgram &program, Device &device, std::span
     for (int64_t i = 0; i < bytes.elements(); ++i)
       tensor.cells.push_back({loadElement(named.tensor.dtype, bytes.at(i)), 0});
   }
-  NSA_ASSIGN_OR_RETURN(
-      const std::unique_ptr<ParsedProgram> parsed,
-      ParsedProgram::parse(program.source, [&](const std::string &name) { return libraryText(program, name); }));
+  NSA_ASSIGN_OR_RETURN(const std::shared_ptr<ParsedProgram> parsed,
+                       ParsedProgram::parse(program.source.file, program.source.text,
+                                            [&](const std::string &name) { return libraryText(program, name); }));
   NSA_ASSIGN_OR_RETURN(const TileFindings findings, interpreter::interpret(parsed->trees(), call));
   if (!findings.faults.empty())
     return errorOf(program, findings);

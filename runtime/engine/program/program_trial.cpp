@@ -23,7 +23,9 @@ Status ofReference(const Status &status) {
 Result<std::unique_ptr<Trial>> ProgramTrial::make(Device &device, std::shared_ptr<const ProgramInterface> interface,
                                                   const std::shared_ptr<const ProgramInterface> &reference,
                                                   uint64_t seed, double mostBytes) {
-  NSA_ASSIGN_OR_RETURN(TrialLaunches launches, TrialLaunches::make(device));
+  NSA_ASSIGN_OR_RETURN(TrialLaunches launches, TrialLaunches::make(device, [interface](DeviceReport report) {
+                         return interface->statusOf(report);
+                       }));
   std::unique_ptr<ProgramTrial> trial(new ProgramTrial(device, std::move(interface), seed, std::move(launches)));
   NSA_RETURN_IF_ERROR(trial->allocate(reference, mostBytes));
   NSA_RETURN_IF_ERROR(trial->fill());

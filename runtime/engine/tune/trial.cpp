@@ -14,15 +14,15 @@ constexpr double kMostTrialBytes = 10e9, kLeastTrialBytes = 1e6;
 
 } // namespace
 
-Result<TrialLaunches> TrialLaunches::make(Device &device) {
-  TrialLaunches launches(device);
+Result<TrialLaunches> TrialLaunches::make(Device &device, StatusOf statusOf) {
+  TrialLaunches launches(device, std::move(statusOf));
   NSA_ASSIGN_OR_RETURN(launches.statusWord, device.acquireStatusWord());
   return launches;
 }
 
 TrialLaunches::TrialLaunches(TrialLaunches &&other) noexcept
-    : device(other.device), statusWord(std::exchange(other.statusWord, nullptr)), scratch(std::move(other.scratch)),
-      scratchBytes(other.scratchBytes) {}
+    : device(other.device), statusOf(std::move(other.statusOf)), statusWord(std::exchange(other.statusWord, nullptr)),
+      scratch(std::move(other.scratch)), scratchBytes(other.scratchBytes) {}
 
 TrialLaunches::~TrialLaunches() {
   if (statusWord)
@@ -39,7 +39,7 @@ Status TrialLaunches::launch(const LoadedKernel &kernel, const KernelCall &call,
     return kernel.launch(call, statusWord, scratch.data(), stream);
   int32_t word[kDeviceStatusWords] = {};
   NSA_RETURN_IF_ERROR(kernel.launch(call, word, scratch.data(), stream));
-  return deviceStatus(word[0], word[1]);
+  return statusOf({word[0], word[1]});
 }
 
 Status TrialLaunches::run(const LoadedKernel &kernel, const KernelCall &call) {
@@ -47,7 +47,10 @@ Status TrialLaunches::run(const LoadedKernel &kernel, const KernelCall &call) {
   return settle();
 }
 
-Status TrialLaunches::settle() { return device->readStatusWord(statusWord, device->ownStream()); }
+Status TrialLaunches::settle() {
+  NSA_ASSIGN_OR_RETURN(const DeviceReport report, device->readStatusWord(statusWord, device->ownStream()));
+  return statusOf(report);
+}
 
 Result<double> trialBytes(Device &device, bool isServing) {
   NSA_ASSIGN_OR_RETURN(size_t free, device.freeBytes());

@@ -17,7 +17,9 @@ namespace nsa {
 // when a kernel needs more, and the status word in which kernels report bad sequence lengths.
 class TrialLaunches {
 public:
-  static Result<TrialLaunches> make(Device &device);
+  // `statusOf` turns what a kernel has reported into a status.
+  using StatusOf = std::function<Status(DeviceReport report)>;
+  static Result<TrialLaunches> make(Device &device, StatusOf statusOf = deviceStatus);
   TrialLaunches(TrialLaunches &&other) noexcept;
   TrialLaunches &operator=(TrialLaunches &&) = delete;
   ~TrialLaunches();
@@ -32,14 +34,15 @@ public:
   template <typename Launch> Status runAll(Launch launch) {
     int32_t word[kDeviceStatusWords] = {};
     NSA_RETURN_IF_ERROR(launch(device->isGpu() ? statusWord : word, device->ownStream()));
-    return device->isGpu() ? settle() : deviceStatus(word[0], word[1]);
+    return device->isGpu() ? settle() : statusOf({word[0], word[1]});
   }
 
 private:
-  explicit TrialLaunches(Device &device) : device(&device) {}
+  TrialLaunches(Device &device, StatusOf statusOf) : device(&device), statusOf(std::move(statusOf)) {}
   Status settle();
 
   Device *device;
+  StatusOf statusOf;
   int32_t *statusWord = nullptr;
   DeviceBuffer scratch;
   size_t scratchBytes = 0;

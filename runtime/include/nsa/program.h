@@ -74,7 +74,9 @@ NSA_API nsa_status nsa_program_check(const nsa_program *program, const nsa_progr
                                      const nsa_program_scalar *scalars, size_t scalar_count, void *stream,
                                      nsa_error *error) NSA_NOEXCEPT;
 
-/* As nsa_plan_status: what the kernel has reported. */
+/* Waits for `stream`, and returns what the kernel has reported since the last call. The error, NSA_DEVICE_ERROR, names
+ * the program, the code as the program declares it, and the number that the program reported with it. On the CPU
+ * nsa_program_run returns the error. */
 NSA_API nsa_status nsa_program_status(const nsa_program *program, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
 /* Describes the kernel as JSON; free it with nsa_free. */

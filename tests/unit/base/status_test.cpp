@@ -52,19 +52,19 @@ TEST(Result, HoldsValueOrStatus) {
 }
 
 TEST(DeviceStatus, NamesFieldSequenceAndRule) {
-  EXPECT_TRUE(deviceStatus(0, 7).isOk());
+  EXPECT_TRUE(deviceStatus({0, 7}).isOk());
   const std::pair<int, const char *> fields[] = {
       {1, "cu_seqlens_q"}, {2, "cu_seqlens_k"}, {3, "cu_seqlens_q"},  {4, "max_seqlen_q"},  {5, "max_seqlen_k"},
       {6, "block_list"},   {7, "k_comp"},       {8, "cache_seqlens"}, {9, "cache_seqlens"}, {10, "block_table"}};
   for (const auto &[code, field] : fields) {
-    Status status = deviceStatus(code, 7);
+    Status status = deviceStatus({code, 7});
     EXPECT_EQ(status.code(), ErrorCode::kDeviceError);
     EXPECT_EQ(status.error().field, field);
     EXPECT_EQ(status.error().value, "sequence 7");
     EXPECT_FALSE(status.error().rule.empty());
     EXPECT_FALSE(status.error().hint.empty());
   }
-  EXPECT_EQ(deviceStatus(42, 0).error().value, "42 at 0");
+  EXPECT_EQ(deviceStatus({42, 0}).error().value, "42 at 0");
 }
 
 } // namespace
