@@ -73,22 +73,22 @@ private:
 };
 
 // The tensors and scalars of one call.
-struct BoundCall {
-  CallList<NamedTensor, ProgramInterface::kMostTensors> tensors;
-  CallList<NamedScalar, ProgramInterface::kMostScalars> scalars;
+struct ProgramArguments {
+  CallList<NamedTensor, ProgramInterface::kMostTensors> bound;
+  CallList<NamedScalar, ProgramInterface::kMostScalars> given;
 
-  Status read(const nsa_program_tensor *tensorArray, size_t tensorCount, const nsa_program_scalar *scalarArray,
+  Status read(const nsa_program_tensor *tensors, size_t tensorCount, const nsa_program_scalar *scalars,
               size_t scalarCount) {
-    NSA_RETURN_IF_ERROR(tensors.check(tensorArray, tensorCount, "tensors"));
-    NSA_RETURN_IF_ERROR(scalars.check(scalarArray, scalarCount, "scalars"));
+    NSA_RETURN_IF_ERROR(bound.check(tensors, tensorCount, "tensors"));
+    NSA_RETURN_IF_ERROR(given.check(scalars, scalarCount, "scalars"));
     for (size_t i = 0; i < tensorCount; ++i) {
-      NamedTensor named{.name = tensorArray[i].name ? tensorArray[i].name : "", .tensor = {}};
-      NSA_RETURN_IF_ERROR(convert(named.name, tensorArray[i].tensor, named.tensor));
-      NSA_RETURN_IF_ERROR(tensors.add(tensorArray[i].name, named, "tensors"));
+      NamedTensor named{.name = tensors[i].name ? tensors[i].name : "", .tensor = {}};
+      NSA_RETURN_IF_ERROR(convert(named.name, tensors[i].tensor, named.tensor));
+      NSA_RETURN_IF_ERROR(bound.add(tensors[i].name, named, "tensors"));
     }
     for (size_t i = 0; i < scalarCount; ++i)
-      NSA_RETURN_IF_ERROR(scalars.add(
-          scalarArray[i].name, {scalarArray[i].name ? scalarArray[i].name : "", scalarArray[i].value}, "scalars"));
+      NSA_RETURN_IF_ERROR(
+          given.add(scalars[i].name, {scalars[i].name ? scalars[i].name : "", scalars[i].value}, "scalars"));
     return Status::ok();
   }
 };
@@ -124,9 +124,9 @@ nsa_status nsa_program_run(const nsa_program *program, const nsa_program_tensor 
                            size_t workspaceBytes, void *stream, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(program, "program"));
-    BoundCall call;
+    ProgramArguments call;
     NSA_RETURN_IF_ERROR(call.read(tensors, tensorCount, scalars, scalarCount));
-    return programOf(program)->run(call.tensors.all(), call.scalars.all(), workspace, workspaceBytes, stream);
+    return programOf(program)->run(call.bound.all(), call.given.all(), workspace, workspaceBytes, stream);
   });
 }
 
@@ -135,9 +135,23 @@ nsa_status nsa_program_check(const nsa_program *program, const nsa_program_tenso
                              nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(program, "program"));
-    BoundCall call;
+    ProgramArguments call;
     NSA_RETURN_IF_ERROR(call.read(tensors, tensorCount, scalars, scalarCount));
-    return programOf(program)->check(call.tensors.all(), call.scalars.all(), stream);
+    return programOf(program)->check(call.bound.all(), call.given.all(), stream);
+  });
+}
+
+nsa_status nsa_program_compare(const nsa_program *program, const nsa_program_tensor *tensors, size_t tensorCount,
+                               const nsa_program_scalar *scalars, size_t scalarCount, void *workspace,
+                               size_t workspaceBytes, void *stream, char **json, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(program, "program"));
+    NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
+    *json = nullptr;
+    ProgramArguments call;
+    NSA_RETURN_IF_ERROR(call.read(tensors, tensorCount, scalars, scalarCount));
+    return giveText(programOf(program)->compare(call.bound.all(), call.given.all(), workspace, workspaceBytes, stream),
+                    json);
   });
 }
 

@@ -26,11 +26,7 @@ Spec withOwnGates(Spec spec) {
   return spec;
 }
 
-// Whether something lesser serves than a winner that was measured for the problem, as this compiler makes it.
-bool wantsTuning(const PlanCore::Part &part) {
-  return part.kernel->outdated ||
-         (isTuned(part.step.spec.op) && !(part.kernel->tuned && part.kernel->step == FallbackStep::kExact));
-}
+bool wantsTuning(const PlanCore::Part &part) { return part.kernel->wantsTuning(isTuned(part.step.spec.op)); }
 
 Status checkRequest(const Spec &spec, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(spec.validate());
@@ -153,7 +149,11 @@ Result<const PlanCore *> Engine::makeMissing(const PlanKey &key, const Spec &ask
     return made.status();
   const PlanCore *core = plans.put(key, std::move(*made));
   if (background && std::any_of(core->parts.begin(), core->parts.end(), wantsTuning))
-    background->add({key, asked, maxima});
+    background->add(
+        {.key = problemTexts(spec, maxima),
+         .tune = [this, key](const BackgroundTuner::StopSignal &stop,
+                             bool &better) { return tuneMeanwhile(key, stop, better); },
+         .tell = options.tuned ? [this, asked, maxima] { options.tuned(asked, maxima); } : std::function<void()>()});
   Counters::raise(core->source == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);
   return core;
 }
@@ -177,7 +177,8 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
   for (const PlanCore::Part &part : comparing.core->parts) {
     if (!isComparable(part.step))
       continue;
-    NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> definition, planner->define(part.step));
+    NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> definition,
+                         planner->define(tunableTask(part.step.spec, part.step.maxima)));
     definitions->kernels[static_cast<size_t>(part.step.role)] = (definition)->kernel;
     compared.push_back(part.step.spec);
   }
@@ -197,14 +198,15 @@ Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Max
   return core;
 }
 
-Status Engine::tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better) {
+Status Engine::tuneMeanwhile(const PlanKey &key, const BackgroundTuner::StopSignal &stop, bool &better) {
   // A kernel that fails takes nothing from the others: each has what it got.
   Status firstFailure;
   TunedKernels tuned;
-  for (const PlanCore::Part &part : plans.find(job.key)->parts) { // the plan was made before
+  for (const PlanCore::Part &part : plans.find(key)->parts) { // the plan was made before
     if (stop() || !wantsTuning(part))
       continue;
-    Result<std::shared_ptr<const KernelCore>> kernel = planner->tuneMeanwhile(part.step, stop);
+    Result<std::shared_ptr<const KernelCore>> kernel =
+        planner->tuneMeanwhile(tunableTask(part.step.spec, part.step.maxima), stop);
     if (kernel) {
       ownCounters.add((*kernel)->times);
       tuned[part.kernel->problemKey] = std::move(*kernel);
@@ -212,7 +214,7 @@ Status Engine::tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTu
       firstFailure = kernel.status();
     }
   }
-  NSA_RETURN_IF_ERROR(takeOver(job.key, tuned, better));
+  NSA_RETURN_IF_ERROR(takeOver(key, tuned, better));
   return firstFailure;
 }
 

@@ -94,7 +94,9 @@ private:
   Result<const PlanCore *> makeMissing(const PlanKey &key, const Spec &asked, const Spec &spec, const Maxima &maxima);
   // Tunes the kernels of a plan in the background. Afterwards tuneMeanwhile puts a new PlanCore, which has the fastest
   // kernels, into the map of plans.
-  Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better);
+  Status tuneMeanwhile(const PlanKey &key, const BackgroundTuner::StopSignal &stop, bool &better);
+  // Tunes the kernel of a program in the background, for later programs.
+  Status tuneMeanwhile(const KernelTask &task, const BackgroundTuner::StopSignal &stop, bool &better);
   using TunedKernels = std::map<std::string, std::shared_ptr<const KernelCore>>; // by problem key
   // Gives the plan of a key the tuned kernels. A kernel of the plan that `tune` has tuned meanwhile stays.
   Status takeOver(const PlanKey &key, const TunedKernels &tuned, bool &better);

@@ -74,17 +74,10 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
   if (*resolved.missPolicy == MissPolicy::kBackground) {
     Engine *self = engine.get();
     engine->background.emplace(
-        BackgroundTuner::Work{
-            .prepare =
-                [self] {
-                  self->ownDevice->ignoreCaptures();
-                  self->planner->openCompiler();
-                },
-            .tune = [self](const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop,
-                           bool &better) { return self->tuneMeanwhile(job, stop, better); },
-            .tell = resolved.tuned
-                        ? [self](const BackgroundTuner::Job &job) { self->options.tuned(job.spec, job.maxima); }
-                        : std::function<void(const BackgroundTuner::Job &)>()},
+        [self] {
+          self->ownDevice->ignoreCaptures();
+          self->planner->openCompiler();
+        },
         engine->ownCounters, engine->logger);
   }
   return EnginePointer(engine.release());

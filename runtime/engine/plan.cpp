@@ -46,7 +46,8 @@ Result<std::vector<ComparedPart>> Plan::compared() const {
 
 Result<std::string> Plan::comparisonReport() const {
   Result<std::vector<ComparedPart>> parts = compared();
-  return parts ? describeComparison(rules.spec.op, *parts) : Result<std::string>(parts.status());
+  return parts ? describeComparison("operator", operatorName(rules.spec.op), *parts)
+               : Result<std::string>(parts.status());
 }
 
 Result<std::vector<Plan::PartTime>> Plan::runTimed(const Bindings &bindings, void *workspace, size_t workspaceBytes,

@@ -3,6 +3,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/program/program_check.h"
+#include "runtime/engine/program/program_comparison.h"
 #include "runtime/engine/program/program_task.h"
 #include "runtime/engine/report/describe.h"
 #include "runtime/engine/report/profiler_range.h"
@@ -43,7 +44,7 @@ Status Program::run(std::span<const NamedTensor> tensors, std::span<const NamedS
 
 Status Program::check(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars, void *stream) const {
   NSA_RETURN_IF_ERROR(status(stream));
-  return checkProgramCall({*texts, *interface, core->kernel->manifest(), held->engine->settings().templateDir},
+  return checkProgramCall({*source, *interface, core->kernel->manifest(), held->engine->settings().templateDir},
                           device(), tensors, scalars);
 }
 
@@ -52,7 +53,24 @@ Status Program::status(void *stream) const {
   return interface->statusOf(report);
 }
 
-std::string Program::describe() const { return describeProgram(*core, source, device().key(), workspaceBytes()); }
+Result<std::string> Program::compare(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars,
+                                     void *workspace, size_t workspaceBytes, void *stream) const {
+  NSA_RETURN_IF_ERROR(held->checkNotCapturing(
+      stream, "a comparison waits for its kernels, and a captured one does not run", "compare outside of the capture"));
+  KernelCall call;
+  NSA_RETURN_IF_ERROR(prepareProgramCall(*interface, tensors, scalars, call));
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> definition,
+                       held->engine->planner->define(programTask(source, interface)));
+  int32_t word[kDeviceStatusWords] = {};
+  const ProgramComparison comparison(device(), *interface, tensors, call, device().isGpu() ? held->statusWord : word,
+                                     stream);
+  NSA_ASSIGN_OR_RETURN(const std::vector<ComparedPart> parts, comparison.run(*core->kernel, *definition->kernel));
+  NSA_RETURN_IF_ERROR(run(tensors, scalars, workspace, workspaceBytes, stream));
+  NSA_RETURN_IF_ERROR(status(stream));
+  return describeComparison("program", source->kernel, parts);
+}
+
+std::string Program::describe() const { return describeProgram(*core, from, device().key(), workspaceBytes()); }
 
 Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &source, const ProgramValues &values,
                                                  void *stream) {
@@ -94,8 +112,16 @@ Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &s
     from = core->source;
     ownCounters.add(core->times);
     Counters::raise(from == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);
-    std::lock_guard lock(programMutex);
-    programKernels.insert_or_assign(key, core);
+    {
+      std::lock_guard lock(programMutex);
+      programKernels.insert_or_assign(key, core);
+    }
+    if (background && core->wantsTuning(true))
+      background->add({.key = key,
+                       .tune = [this, again = programTask(source, *interface)](const BackgroundTuner::StopSignal &stop,
+                                                                               bool &better) {
+                         return tuneMeanwhile(again, stop, better);
+                       }});
   } else {
     int32_t grid[3];
     if (Status status = core->kernel->grid(task.sizes(), grid); !status.isOk())
@@ -106,6 +132,18 @@ Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &s
   PlanPointer held(taken);
   held->engine = this;
   return std::unique_ptr<Program>(new Program(std::move(held), source, std::move(*interface), std::move(core), from));
+}
+
+Status Engine::tuneMeanwhile(const KernelTask &task, const BackgroundTuner::StopSignal &stop, bool &better) {
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> kernel, planner->tuneMeanwhile(task, stop));
+  ownCounters.add(kernel->times);
+  std::lock_guard lock(programMutex);
+  std::shared_ptr<const KernelCore> &present = programKernels[task.key];
+  if (!present->wantsTuning(true)) // nsa_program_tune was faster
+    return Status::ok();
+  better = kernel->kernel != present->kernel || kernel->tuned != present->tuned || kernel->step != present->step;
+  present = std::move(kernel);
+  return Status::ok();
 }
 
 Result<std::string> Engine::explainProgram(const ProgramSource::Pointer &source, const ProgramValues &values) {

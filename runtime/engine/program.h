@@ -23,6 +23,10 @@ public:
   // Runs the call in the interpreter instead, and returns what the program does that it must not do (program_check.h).
   // Waits for the stream before.
   Status check(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars, void *stream) const;
+  // Runs the program as `run` does and waits. Returns as JSON how far the results of its kernel are from the results of
+  // the kernel that defines the program (program_comparison.h), which is compiled for that.
+  Result<std::string> compare(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars,
+                              void *workspace, size_t workspaceBytes, void *stream) const;
   // Waits for the stream, and returns the error that a kernel has reported since the last call.
   Status status(void *stream) const;
   size_t workspaceBytes() const;
@@ -31,17 +35,17 @@ public:
 
 private:
   friend class Engine;
-  Program(PlanPointer held, ProgramSource::Pointer texts, std::shared_ptr<const ProgramInterface> interface,
-          std::shared_ptr<const KernelCore> core, PlanSource source)
-      : held(std::move(held)), texts(std::move(texts)), interface(std::move(interface)), core(std::move(core)),
-        source(source) {}
+  Program(PlanPointer held, ProgramSource::Pointer source, std::shared_ptr<const ProgramInterface> interface,
+          std::shared_ptr<const KernelCore> core, PlanSource from)
+      : held(std::move(held)), source(std::move(source)), interface(std::move(interface)), core(std::move(core)),
+        from(from) {}
   Device &device() const;
 
   PlanPointer held; // its status word, and what keeps the engine; goes last
-  ProgramSource::Pointer texts;
+  ProgramSource::Pointer source;
   std::shared_ptr<const ProgramInterface> interface;
   std::shared_ptr<const KernelCore> core;
-  PlanSource source;
+  PlanSource from; // where the kernel came from
 };
 
 } // namespace nsa

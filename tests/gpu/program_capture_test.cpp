@@ -17,16 +17,20 @@ TEST_F(ProgramTest, AColdProgramDuringCaptureIsAClearErrorAndTheCaptureSurvives)
   Result<ProgramCall> call = ProgramCall::make(accelerator(), program->get(), drawExample(known, random));
   ASSERT_TRUE(call) << call.status().toString();
 
-  Status refused, served;
+  Status refused, served, compared;
   Result<tools::Recording> recording = accelerator().record([&] {
     refused = ProgramRequest::ofExample(cold).create(engine.get(), stream).status();
     served = ProgramRequest::ofExample(known).create(engine.get(), stream).status();
+    compared = call->compare().status();
     return call->enqueue();
   });
   ASSERT_TRUE(recording) << "the capture was broken: " << recording.status().toString();
   EXPECT_EQ(refused.code(), ErrorCode::kCapturing) << refused.toString();
   EXPECT_NE(refused.toString().find("dtype=fp16"), std::string::npos) << refused.toString();
   EXPECT_TRUE(served.isOk()) << served.toString();
+  EXPECT_EQ(compared.toString(),
+            "capturing: stream = capturing: a comparison waits for its kernels, and a captured one "
+            "does not run (hint: compare outside of the capture)");
   ASSERT_TRUE((*recording)().isOk());
   ASSERT_TRUE(accelerator().synchronize().isOk());
   call->expectRight();

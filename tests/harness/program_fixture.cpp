@@ -116,29 +116,37 @@ Status ProgramCall::upload(Example other) {
   return Status::ok();
 }
 
-template <typename Use> Status ProgramCall::pass(const Use &use) const {
+template <typename Use> auto ProgramCall::pass(const Use &use) const {
   std::vector<nsa_program_tensor> bound;
   for (size_t i = 0; i < tensors.size(); ++i)
     bound.push_back({names[i].c_str(), &tensors[i]});
   std::vector<nsa_program_scalar> given;
   for (const auto &[name, value] : scalars)
     given.push_back({name.c_str(), value});
-  return tools::toStatus(use(bound.data(), bound.size(), given.data(), given.size()));
+  return use(bound.data(), bound.size(), given.data(), given.size());
 }
 
 Status ProgramCall::enqueue() const {
-  return pass(
-      [&](const nsa_program_tensor *bound, size_t boundCount, const nsa_program_scalar *given, size_t givenCount) {
-        return nsa_program_run(program, bound, boundCount, given, givenCount, workspace.data(), workspace.size(),
-                               accelerator->stream(), nullptr);
-      });
+  return pass([&](const nsa_program_tensor *bound, size_t count, const nsa_program_scalar *given, size_t givenCount) {
+    return tools::toStatus(nsa_program_run(program, bound, count, given, givenCount, workspace.data(), workspace.size(),
+                                           accelerator->stream(), nullptr));
+  });
 }
 
 Status ProgramCall::check() const {
-  return pass(
-      [&](const nsa_program_tensor *bound, size_t boundCount, const nsa_program_scalar *given, size_t givenCount) {
-        return nsa_program_check(program, bound, boundCount, given, givenCount, accelerator->stream(), nullptr);
-      });
+  return pass([&](const nsa_program_tensor *bound, size_t count, const nsa_program_scalar *given, size_t givenCount) {
+    return tools::toStatus(nsa_program_check(program, bound, count, given, givenCount, accelerator->stream(), nullptr));
+  });
+}
+
+Result<nlohmann::json> ProgramCall::compare() const {
+  return pass([&](const nsa_program_tensor *bound, size_t count, const nsa_program_scalar *given,
+                  size_t givenCount) -> Result<nlohmann::json> {
+    char *json = nullptr;
+    NSA_RETURN_IF_ERROR(tools::toStatus(nsa_program_compare(program, bound, count, given, givenCount, workspace.data(),
+                                                            workspace.size(), accelerator->stream(), &json, nullptr)));
+    return parsed(json);
+  });
 }
 
 Status ProgramCall::run() const {
@@ -146,11 +154,11 @@ Status ProgramCall::run() const {
   return tools::toStatus(nsa_program_status(program, accelerator->stream(), nullptr));
 }
 
-void ProgramCall::expectRight() const {
-  const reference::Tolerance tolerance = reference::toleranceOf(example.of.dtype);
-  for (size_t i = 0; i < example.tensors.size(); ++i) {
-    const ExampleTensor &tensor = example.tensors[i];
-    SCOPED_TRACE(example.of.name() + " " + tensor.name);
+void ProgramCall::expectRight(const Example &expected) const {
+  const reference::Tolerance tolerance = reference::toleranceOf(expected.of.dtype);
+  for (size_t i = 0; i < expected.tensors.size(); ++i) {
+    const ExampleTensor &tensor = expected.tensors[i];
+    SCOPED_TRACE(expected.of.name() + " " + tensor.name);
     const Status guards = accelerator->checkGuards(buffers[i], tensor.name);
     EXPECT_TRUE(guards.isOk()) << guards.toString();
     if (!tensor.isOutput)

@@ -42,15 +42,19 @@ public:
   Status check() const;
   // Enqueues, waits, and returns the status of both.
   Status run() const;
+  // As `run`, and returns what nsa_program_compare finds.
+  Result<nlohmann::json> compare() const;
   // Uploads the inputs of another call of the same sizes, and fills the outputs with NaN.
   Status upload(Example other);
   // Fails the running test unless all outputs are within the tolerance, and nothing was written beside them.
-  void expectRight() const;
+  void expectRight() const { expectRight(example); }
+  // The same with other outputs than those of the example that was uploaded.
+  void expectRight(const Example &expected) const;
 
 private:
   Status upload() const;
   // Calls `use(tensors, count, scalars, count)`.
-  template <typename Use> Status pass(const Use &use) const;
+  template <typename Use> auto pass(const Use &use) const;
   std::vector<std::byte> placed(const ExampleTensor &tensor, size_t index, bool withValues) const;
 
   tools::Accelerator *accelerator = nullptr;

@@ -2,16 +2,18 @@
 
 #include "runtime/base/manifest.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace nsa {
 
 namespace {
 
 // After so many failures of one template its other configurations are not tried.
-constexpr int kMostFailures = 3;
+constexpr size_t kMostFailures = 3;
 
 } // namespace
 
@@ -20,9 +22,10 @@ Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
                          const std::function<Status(const CompileRequest &request, CompiledKernel &kernel)> &accept,
                          const std::function<void(const Candidate &candidate, const Status &why)> &refused) {
   Status firstFailure;
-  std::map<std::string, int> failures; // by template
+  std::map<std::string, std::vector<std::string>> failures; // their texts, by template
   for (const Candidate &candidate : candidates) {
-    if (failures[candidate.templateName] == kMostFailures)
+    std::vector<std::string> &texts = failures[candidate.templateName];
+    if (texts.size() == kMostFailures)
       continue;
     bool isHopeless = false; // as without NVRTC: no other one compiles either
     auto attempt = [&]() -> Status {
@@ -35,7 +38,13 @@ Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
     Status status = attempt();
     if (status.isOk())
       return status;
-    ++failures[candidate.templateName];
+    const std::string text = status.toString();
+    // An error that two configurations have alike, as an error of types, is one of the template's own.
+    if (std::ranges::find(texts, text) != texts.end()) {
+      texts.resize(kMostFailures);
+      continue;
+    }
+    texts.push_back(text);
     if (refused)
       refused(candidate, status);
     if (firstFailure.isOk())

@@ -1,6 +1,5 @@
 #include "runtime/engine/graph/comparison.h"
 
-#include "runtime/base/half.h"
 #include "runtime/base/signature.h"
 #include "runtime/engine/call/coordinates.h"
 
@@ -15,17 +14,6 @@
 namespace nsa {
 
 namespace {
-
-double valueAt(const std::byte *data, DType dtype, int64_t index) {
-  if (dtype == DType::kF32) {
-    float value;
-    memcpy(&value, data + index * 4, sizeof value);
-    return value;
-  }
-  uint16_t half;
-  memcpy(&half, data + index * 2, sizeof half);
-  return dtype == DType::kBf16 ? bf16ToFloat(half) : fp16ToFloat(half);
-}
 
 int64_t fixedNumber(const LoadedKernel &kernel, const char *name, int64_t otherwise) {
   auto found = kernel.manifest().fixed.find(name);
@@ -104,7 +92,6 @@ Status Comparison::add(Role role, const LoadedKernel &own, const KernelCall &cal
   const std::shared_ptr<const LoadedKernel> &definition = definitions.kernels[static_cast<size_t>(role)];
   Errors &sum = errors[static_cast<size_t>(role)];
   sum.own = &own;
-  sum.operatorName = own.manifest().op;
   if (!definition)
     return Status::ok();
   sum.definition = definition.get();
@@ -136,9 +123,28 @@ Status Comparison::compare(Errors &sum, const std::vector<Output> &outputs) {
       continue;
     }
     for (int64_t i = 0; i < output.elements; ++i)
-      sum.elements.add(valueAt(own.data(), output.dtype, i), valueAt(reference.data(), output.dtype, i));
+      sum.elements.add(elementAt(own.data(), output.dtype, i), elementAt(reference.data(), output.dtype, i));
   }
   return Status::ok();
+}
+
+ComparedPart comparedPart(const LoadedKernel &own, const LoadedKernel *definition, const ElementErrors &errors) {
+  ComparedPart part{.operator_name = own.manifest().op,
+                    .template_name = own.manifest().templateName,
+                    .config = formatValues(own.manifest().config),
+                    .compared = definition != nullptr};
+  if (!definition)
+    return part;
+  part.definition_template = definition->manifest().templateName;
+  part.definition_config = formatValues(definition->manifest().config);
+  part.same_kernel = definition->content() == own.content();
+  part.elements = errors.elements();
+  part.max_abs = errors.maxAbs();
+  part.mean_abs = errors.meanAbs();
+  part.relative_rms = errors.relativeRms();
+  part.unequal_nan = errors.unequalNan();
+  part.unequal_inf = errors.unequalInf();
+  return part;
 }
 
 std::vector<ComparedPart> Comparison::parts() const {
@@ -147,30 +153,16 @@ std::vector<ComparedPart> Comparison::parts() const {
     const Errors &sum = errors[role];
     if (!sum.own)
       continue;
-    ComparedPart part{.part = std::string(roleName(static_cast<Role>(role), rules.spec.op)),
-                      .operator_name = sum.operatorName,
-                      .template_name = sum.own->manifest().templateName,
-                      .config = formatValues(sum.own->manifest().config),
-                      .compared = sum.definition != nullptr};
-    if (sum.definition) {
-      part.definition_template = sum.definition->manifest().templateName;
-      part.definition_config = formatValues(sum.definition->manifest().config);
-      part.same_kernel = sum.definition->content() == sum.own->content();
-      part.lists = sum.lists;
-      part.different_lists = sum.differentLists;
-      part.elements = sum.elements.elements();
-      part.max_abs = sum.elements.maxAbs();
-      part.mean_abs = sum.elements.meanAbs();
-      part.relative_rms = sum.elements.relativeRms();
-      part.unequal_nan = sum.elements.unequalNan();
-      part.unequal_inf = sum.elements.unequalInf();
-    }
+    ComparedPart part = comparedPart(*sum.own, sum.definition, sum.elements);
+    part.part = std::string(roleName(static_cast<Role>(role), rules.spec.op));
+    part.lists = sum.lists;
+    part.different_lists = sum.differentLists;
     parts.push_back(std::move(part));
   }
   return parts;
 }
 
-std::string describeComparison(Operator op, const std::vector<ComparedPart> &compared) {
+std::string describeComparison(const char *kind, std::string_view name, const std::vector<ComparedPart> &compared) {
   using Json = nlohmann::ordered_json;
   Json parts = Json::array();
   for (const ComparedPart &info : compared) {
@@ -181,8 +173,7 @@ std::string describeComparison(Operator op, const std::vector<ComparedPart> &com
 #include "runtime/model/info_fields.def"
     parts.push_back(std::move(part));
   }
-  return Json({{"operator", operatorName(op)}, {"parts", std::move(parts)}})
-      .dump(2, ' ', false, Json::error_handler_t::replace);
+  return Json({{kind, name}, {"parts", std::move(parts)}}).dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 } // namespace nsa

@@ -36,8 +36,10 @@ struct ComparedPart {
 #define NSA_COMPARISON_INFO(type, name, place, isThere) type name{};
 #include "runtime/model/info_fields.def"
 };
-// Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
-std::string describeComparison(Operator op, const std::vector<ComparedPart> &parts);
+// Returns the entry of a kernel, without `part`. `errors` are the errors of its result, if `definition` is not null.
+ComparedPart comparedPart(const LoadedKernel &own, const LoadedKernel *definition, const ElementErrors &errors);
+// Returns JSON: what was compared, by kind ("operator", "program") and name, and for each part its kernels and errors.
+std::string describeComparison(const char *kind, std::string_view name, const std::vector<ComparedPart> &parts);
 
 class Comparison {
 public:
@@ -62,7 +64,6 @@ private:
     int64_t begin;    // elements in front of the first one, which have no memory
   };
   struct Errors {
-    std::string operatorName;
     const LoadedKernel *own = nullptr, *definition = nullptr;
     ElementErrors elements;
     int64_t lists = 0, differentLists = 0;

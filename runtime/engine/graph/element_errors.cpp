@@ -1,9 +1,25 @@
 #include "runtime/engine/graph/element_errors.h"
 
+#include "runtime/base/half.h"
+
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace nsa {
+
+double elementAt(const std::byte *data, DType dtype, int64_t index) {
+  const auto read = [&]<typename Value>(Value value) {
+    memcpy(&value, data + index * static_cast<int64_t>(sizeof value), sizeof value);
+    return value;
+  };
+  if (dtype == DType::kF32)
+    return read(float());
+  if (dtype == DType::kI32)
+    return read(int32_t());
+  const auto half = read(uint16_t());
+  return dtype == DType::kBf16 ? bf16ToFloat(half) : fp16ToFloat(half);
+}
 
 void ElementErrors::add(double value, double expected) {
   ++count;

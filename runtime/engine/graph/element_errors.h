@@ -3,9 +3,15 @@
 // Thread-safety: values.
 #pragma once
 
+#include "runtime/base/problem.h"
+
+#include <cstddef>
 #include <cstdint>
 
 namespace nsa {
+
+// The element at `index` of a tensor in host memory.
+double elementAt(const std::byte *data, DType dtype, int64_t index);
 
 class ElementErrors {
 public:

@@ -39,6 +39,10 @@ struct KernelCore {
   std::string servedBy;  // for a stored fallback: how its key differs
   std::vector<std::string> fallbacks; // what was tried before and why it did not serve
   PlanTimes times;
+
+  // Returns whether the kernel is less than a winner that was measured for the problem, as this compiler makes it.
+  // `isTuned`: kernels of the problem are measured.
+  bool wantsTuning(bool isTuned) const { return outdated || (isTuned && !(tuned && step == FallbackStep::kExact)); }
 };
 
 // The kernels of an operator, in the order of their launches.

@@ -128,10 +128,13 @@ Status KernelMaker::compileDefault(KernelRequest &request, const Decision &decis
   };
   const auto refused = [&](const Candidate &candidate, const Status &why) {
     request.refusedCandidates.push_back(candidate.templateName + " " + candidate.config + ": " + why.toString());
-    logger.log(LogLevel::kWarning, "planner", "candidate does not serve: " + request.refusedCandidates.back());
   };
   core.tuned = false;
-  return makeDefaultKernel(*compilerLibrary, compileRequest(request), decision.candidates, accept, refused);
+  Status made = makeDefaultKernel(*compilerLibrary, compileRequest(request), decision.candidates, accept, refused);
+  // If none serves, the first error is the caller's.
+  for (size_t i = made.isOk() ? 0 : 1; i < request.refusedCandidates.size(); ++i)
+    logger.log(LogLevel::kWarning, "planner", "candidate does not serve: " + request.refusedCandidates[i]);
+  return made;
 }
 
 Status KernelMaker::define(const KernelRequest &request, KernelCore &core) {

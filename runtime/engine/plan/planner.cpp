@@ -322,8 +322,8 @@ KernelMaker::Tuning Planner::tuning(const Stop *stop) {
           }};
 }
 
-Planner::Made Planner::tuneMeanwhile(const Step &step, const Stop &stop) {
-  Search search = begin(tunableTask(step.spec, step.maxima));
+Planner::Made Planner::tuneMeanwhile(KernelTask task, const Stop &stop) {
+  Search search = begin(std::move(task));
   const ChoicePolicy measured = policyOf(MissPolicy::kTune, FallbackSteps::of({}), true);
   return execute(search, measured, &stop);
 }
@@ -379,13 +379,13 @@ Planner::Made Planner::tune(KernelTask task, std::string &report, double budgetS
   return winner ? winner : search.core;
 }
 
-Planner::Made Planner::define(const Step &step) {
+Planner::Made Planner::define(KernelTask task) {
   if (policy.miss == MissPolicy::kFail)
     return Status::error(ErrorCode::kUnavailable,
-                         "to compare, the kernels that define the operators must be compiled, and the miss policy is "
+                         "to compare, the kernels that define the results must be compiled, and the miss policy is "
                          "to fail",
                          "compare with an engine of another miss policy");
-  Search search = begin(tunableTask(step.spec, step.maxima));
+  Search search = begin(std::move(task));
   NSA_RETURN_IF_ERROR(maker.define(search.request, *search.core));
   return std::shared_ptr<const KernelCore>(search.core);
 }
@@ -399,8 +399,10 @@ Status Planner::cacheMiss(const Search &search, const Decision &decision) {
   const LadderRequest ladder = search.request.ladder(policy);
   const std::vector<ChoiceSummary> stored = choices.choicesOf(search.request.task.problem.op);
   const ChoiceSummary *nearest = findNearest(ladder, stored);
-  info.rule = !nearest ? "there is no kernel for " + search.request.task.problem.op
-              : nearest->problem == search.request.task.key && nearest->device == ladder.device
+  const KernelTask &task = search.request.task;
+  info.rule = !nearest ? task.program ? "there is no kernel of this text of the program " + task.program->kernel
+                                      : "there is no kernel for " + task.problem.op
+              : nearest->problem == task.key && nearest->device == ladder.device
                   ? "the one that is there cannot serve"
                   : "nearest: " + differenceText(ladder, *nearest);
   info.message = "no stored kernel for '" + search.request.task.key + "' on '" + choiceDevice + "'; " + info.rule +

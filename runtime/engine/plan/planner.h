@@ -54,14 +54,14 @@ public:
   Made tune(KernelTask task, std::string &report, double budgetSeconds = 0);
   // Finds or makes the kernel of one task.
   Made kernelOf(KernelTask task);
-  // Tunes the kernel of a step in the background, so that later plans get the winner, or compiles an outdated kernel
+  // Tunes the kernel of a task in the background, so that later plans get the winner, or compiles an outdated kernel
   // again. Where another process makes the same kernel at this moment, tuneMeanwhile takes that kernel. tuneMeanwhile
   // ends early once `stop` returns true. tuneMeanwhile compiles on the calling thread alone, because the host needs the
   // rest of the cores.
-  Made tuneMeanwhile(const Step &step, const std::function<bool()> &stop);
-  // Compiles the kernel that defines the results of the operator of `step`: the tile program with the first
-  // configuration in the compiler's list that compiles. `define` does not store the kernel in the database.
-  Made define(const Step &step);
+  Made tuneMeanwhile(KernelTask task, const std::function<bool()> &stop);
+  // Compiles the kernel that defines the results of a task: the tile program with the first configuration in the
+  // compiler's list that compiles. `define` does not store the kernel in the database.
+  Made define(KernelTask task);
   // Returns the name under which choices for this device are stored.
   const std::string &choiceKey() const { return choiceDevice; }
   // Returns an error for an engine that tunes nothing, because it has a pinned table or the policy `fail`.

@@ -89,14 +89,9 @@ public:
 
   void fill() {
     call.scalars = known.values;
-    for (size_t i = 0; i < interface.tensors().size(); ++i) {
-      if (!bound[i])
-        continue;
-      std::array<int64_t, kMaxCoordinates> strides = {};
-      for (int axis = 0; axis < interface.tensors()[i].coordinates; ++axis)
-        strides[static_cast<size_t>(axis)] = bound[i]->strideOf(axis);
-      call.views[i] = ViewSlots::make(bound[i]->data, bound[i]->dtype, strides);
-    }
+    for (size_t i = 0; i < interface.tensors().size(); ++i)
+      if (bound[i])
+        call.views[i] = viewOf(interface.tensors()[i], *bound[i]);
   }
 
 private:
@@ -137,6 +132,13 @@ private:
 };
 
 } // namespace
+
+ViewSlots viewOf(const ProgramTensor &declared, const Tensor &tensor) {
+  std::array<int64_t, kMaxCoordinates> strides = {};
+  for (int axis = 0; axis < declared.coordinates; ++axis)
+    strides[static_cast<size_t>(axis)] = tensor.strideOf(axis);
+  return ViewSlots::make(tensor.data, tensor.dtype, strides);
+}
 
 Status prepareProgramCall(const ProgramInterface &interface, std::span<const NamedTensor> tensors,
                           std::span<const NamedScalar> scalars, KernelCall &call) {

@@ -25,4 +25,7 @@ struct NamedScalar {
 Status prepareProgramCall(const ProgramInterface &interface, std::span<const NamedTensor> tensors,
                           std::span<const NamedScalar> scalars, KernelCall &call);
 
+// The view that the program's kernel takes of a tensor that was checked.
+ViewSlots viewOf(const ProgramTensor &declared, const Tensor &tensor);
+
 } // namespace nsa

@@ -79,8 +79,8 @@ private:
   std::atomic<uint32_t> generation{processGeneration()};
 };
 
-BackgroundTuner::BackgroundTuner(Work work, Counters &counters, Logger logger)
-    : work(std::move(work)), counters(counters), logger(std::move(logger)) {}
+BackgroundTuner::BackgroundTuner(std::function<void()> prepare, Counters &counters, Logger logger)
+    : prepare(std::move(prepare)), counters(counters), logger(std::move(logger)) {}
 
 BackgroundTuner::~BackgroundTuner() {
   stop();
@@ -88,7 +88,7 @@ BackgroundTuner::~BackgroundTuner() {
   join();
 }
 
-void BackgroundTuner::add(const Job &job) {
+void BackgroundTuner::add(Job job) {
   if (stopping)
     return;
   LiveTuners::endWithTheMainThread();
@@ -96,7 +96,7 @@ void BackgroundTuner::add(const Job &job) {
   std::lock_guard lock(mutex);
   if (stopping || !known.insert(job.key).second)
     return;
-  queue.push_back(job);
+  queue.push_back(std::move(job));
   Counters::raise(counters.backgroundPending);
   if (!thread.joinable()) {
     try {
@@ -151,7 +151,7 @@ void BackgroundTuner::tell(const Job &job) {
   }
   if (Status status = attempt("to tell the host of a better plan",
                               [&] {
-                                work.tell(job);
+                                job.tell();
                                 return Status::ok();
                               });
       !status.isOk())
@@ -173,7 +173,7 @@ void BackgroundTuner::join() {
 
 void BackgroundTuner::run() {
   (void)attempt("to tune", [&] {
-    work.prepare();
+    prepare();
     return Status::ok();
   });
   LiveTuners::endBeforeTheProcess();
@@ -184,7 +184,7 @@ void BackgroundTuner::run() {
       changed.wait(lock, [&] { return stopping || !queue.empty(); });
       if (stopping)
         return;
-      job = queue.front();
+      job = std::move(queue.front());
       queue.pop_front();
     }
     // The first compilation may have opened another library.
@@ -195,14 +195,14 @@ void BackgroundTuner::run() {
       return stopping.load();
     };
     bool better = false;
-    const Status status = attempt("to tune", [&] { return work.tune(job, stop, better); });
+    const Status status = attempt("to tune", [&] { return job.tune(stop, better); });
     const bool isStopped = stopping;
     if (!isStopped) {
       Counters::raise(status.isOk() ? counters.backgroundDone : counters.backgroundFailed);
       if (!status.isOk())
         warn("tuning in the background: ", status);
     }
-    if (better && work.tell)
+    if (better && job.tell)
       tell(job);
     counters.backgroundPending -= 1; // the last of it: who waits for none to be pending finds what came of them
     if (isStopped)

@@ -45,8 +45,9 @@ typedef struct nsa_program_scalar {
 
 /* Reads the program, and finds or makes its kernel for the values, as nsa_plan_create_with does for a spec. What is
  * read here is what runs: a file that changes later changes no nsa_program. The key of the kernel is a digest of the
- * program's texts, its reference's included, and the values. A program is immutable and may be run by many threads at
- * once. It may be destroyed after its engine. */
+ * program's texts, its reference's included, and the values. Under the policy `background` a later call with the same texts and values gets the
+ * kernel that was tuned meanwhile; nsa_stats.background_pending says whether one is to come, as no callback does. A
+ * program is immutable and may be run by many threads at once. It may be destroyed after its engine. */
 NSA_API nsa_status nsa_program_create(nsa_engine *engine, const nsa_program_source *source,
                                       const nsa_program_value *values, size_t value_count, void *stream,
                                       nsa_program **program, nsa_error *error) NSA_NOEXCEPT;
@@ -73,6 +74,16 @@ NSA_API nsa_status nsa_program_run(const nsa_program *program, const nsa_program
 NSA_API nsa_status nsa_program_check(const nsa_program *program, const nsa_program_tensor *tensors, size_t tensor_count,
                                      const nsa_program_scalar *scalars, size_t scalar_count, void *stream,
                                      nsa_error *error) NSA_NOEXCEPT;
+
+/* For debugging. Runs the program as nsa_program_run does, waits, and says as JSON how far its results are from the
+ * results of the program with the first configuration that the compiler lists, on the same tensors: for each tensor
+ * that the program stores to the kernels and the errors of nsa_plan_compare_report. Free the text with nsa_free. The
+ * call compiles that configuration, and needs device memory for copies of these tensors. It fails while `stream`
+ * captures, and under the miss policy `fail`. */
+NSA_API nsa_status nsa_program_compare(const nsa_program *program, const nsa_program_tensor *tensors,
+                                       size_t tensor_count, const nsa_program_scalar *scalars, size_t scalar_count,
+                                       void *workspace, size_t workspace_bytes, void *stream, char **json,
+                                       nsa_error *error) NSA_NOEXCEPT;
 
 /* Waits for `stream`, and returns what the kernel has reported since the last call. The error, NSA_DEVICE_ERROR, names
  * the program, the code as the program declares it, and the number that the program reported with it. On the CPU

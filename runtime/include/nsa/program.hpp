@@ -94,6 +94,16 @@ public:
                                   workspaceBytes, stream, nullptr));
   }
 
+  // Runs and waits, and returns the JSON of nsa_program_compare.
+  std::string compare(std::initializer_list<ProgramTensor> tensors, std::initializer_list<ProgramScalar> scalars,
+                      void *workspace, std::size_t workspaceBytes, void *stream = nullptr) const {
+    const Arguments call(tensors.begin(), tensors.size(), scalars.begin(), scalars.size());
+    return detail::takeText([&](char **text) {
+      return nsa_program_compare(program.get(), call.tensors, tensors.size(), call.scalars, scalars.size(), workspace,
+                                 workspaceBytes, stream, text, nullptr);
+    });
+  }
+
   // Waits for `stream`, and throws an Error if the kernel has reported one.
   void checkStatus(void *stream = nullptr) const { detail::check(nsa_program_status(program.get(), stream, nullptr)); }
 

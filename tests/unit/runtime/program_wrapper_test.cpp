@@ -80,6 +80,16 @@ TEST_F(ProgramWrapper, ATunedProgramComesFromMemory) {
   expectResult(program);
 }
 
+TEST_F(ProgramWrapper, AComparisonIsTheTextOfTheLibrary) {
+  const nsa::Program program = engine->program(source, values);
+  const nsa::HostWorkspace workspace(program.workspaceSize());
+  const std::string text =
+      program.compare({{"x", nsa::Tensor(x, {kRows, kColumns})}, {"y", nsa::Tensor(y, {kRows, kColumns})}},
+                      {{"scale", 2}, {"shift", 3}}, workspace.data(), workspace.size());
+  EXPECT_NE(text.find("\"program\": \"scaled\""), std::string::npos) << text;
+  EXPECT_EQ(y, std::vector<float>(y.size(), 5));
+}
+
 TEST_F(ProgramWrapper, AProgramOfAFileOutlivesItsEngineAndMoves) {
   const nsa::test::Scratch scratch;
   nsa::Program program = engine->program(nsa::ProgramSource::file(scratch.write("scaled.tile", kText)), values);
