@@ -147,6 +147,9 @@ private:
 
   Status readFixed(const Name &name, const Expr *when) {
     const std::string text(name.text);
+    if (result->findScalar(text) >= 0)
+      return Status::invalid("fixed " + text, "fixed and a scalar", "a name has one declaration",
+                             "a fixed value is compiled in, and a scalar is passed by each call");
     fixedNames.insert(text);
     const auto given = values.find(text);
     if (when) {
@@ -278,7 +281,10 @@ private:
     if (element == "f32")
       return DType::kF32;
     const auto fixed = result->fixedValues.find(std::string(element));
-    return parseDType(fixed == result->fixedValues.end() ? element : std::string_view(fixed->second));
+    const std::string_view name = fixed == result->fixedValues.end() ? element : std::string_view(fixed->second);
+    if (const Result<DType> dtype = parseDType(name))
+      return *dtype;
+    return Status::invalid(what, inQuotes(name), "must have elements of io, f32, i32, bf16, fp16, or of a record");
   }
 
   // A store to a picked tensor of a stack is a store to all of them.

@@ -327,6 +327,15 @@ TEST_F(ProgramJob, RenewedKernelsKeepTheirChoices) {
   EXPECT_NE(told.find("gone"), std::string::npos) << told;
   EXPECT_EQ(choiceNow()["kernel"], before["kernel"]);
 
+  // The text of a program of one's own is in no cache.
+  storeAs("operator window", "operator twice@0123");
+  EXPECT_NE(run("cache renew --cache " + database, 1)
+                .find("it is a kernel of the program twice, whose text no cache holds (hint: create the program with "
+                      "this database (nsa_program_create), which compiles it again)"),
+            std::string::npos)
+      << test::readFile(scratch.file("stdout"));
+  storeAs("operator twice@0123", "operator window");
+
   run("cache export " + scratch.file("p.nsapack") + " --cache " + database);
   run("cache renew --cache " + scratch.file("p.nsapack"), 1);
   EXPECT_NE(test::readFile(scratch.file("stderr")).find("packs do not change"), std::string::npos);

@@ -166,15 +166,6 @@ TEST_F(ProgramErrors, DeclarationsThatNoCallerCanServe) {
             "(hint: declare it, for example x[row: n])");
 }
 
-TEST_F(ProgramErrors, TargetsThatAreNotHere) {
-  const std::string other = session->isCuda() ? "cpu" : "gpu";
-  const std::string error = createError(scaled(edited("\n\nfixed", "\ntargets " + other + "\n\nfixed")));
-  EXPECT_TRUE(error.starts_with("unsupported: program scaled is not for the target ")) << error;
-  EXPECT_TRUE(
-      error.ends_with((session->isCuda() ? "" : "cpu ") + std::string("(hint: its targets are: ") + other + ")"))
-      << error;
-}
-
 TEST_F(ProgramErrors, FilesThatAreNoProgram) {
   const std::string missing = scratch.file("none.tile");
   EXPECT_EQ(createError(ProgramRequest::ofFile(missing, {})),

@@ -202,6 +202,27 @@ TEST_F(ProgramPolicies, AKernelOfOtherSizesServesWhileItIsTuned) {
   EXPECT_TRUE(next.value("tuned", false));
 }
 
+// What is tuned is the text that was read: the file may change at once, and so may a library beside it.
+TEST_F(ProgramPolicies, AFileThatChangesIsTunedAsItWasRead) {
+  std::string text = kTwice;
+  replaceOnce(text, "2.0 / rounds", "factor(2.0) / rounds");
+  replaceOnce(text, "\n\nfixed", "\nimport factors\n\nfixed");
+  const std::string library = "library factors\n\nfn factor(x) { return x }\n";
+  const std::string path = scratch.write("twice.tile", text);
+  scratch.write("library/factors.tile", library);
+  const ProgramRequest request = ProgramRequest::ofFile(path, {{"dtype", "bf16"}, {"columns", "64"}, {"rows", "20"}});
+  const tools::EngineHandle engine = engineOf(settings("", NSA_MISS_BACKGROUND));
+  const ProgramHandle first = made(engine, request);
+  scratch.write("twice.tile", "kernel other\n");
+  scratch.write("library/factors.tile", "library factors\n");
+  ASSERT_TRUE(settle(engine));
+  EXPECT_EQ(statsOf(engine).background_done, 1u);
+  expectRight(first);
+  scratch.write("twice.tile", text);
+  scratch.write("library/factors.tile", library);
+  EXPECT_TRUE(described(engine, request).value("tuned", false));
+}
+
 // What served goes on serving, the reason is logged, and the tuning is not tried again.
 TEST_F(ProgramPolicies, AProgramThatCannotBeTunedIsSaidOnce) {
   std::string text = kTwice;

@@ -43,4 +43,10 @@ struct ProblemKey {
   bool operator==(const ProblemKey &) const = default;
 };
 
+// Returns the name of the program of one's own for which `op` stands (ProgramSource::key), or "" for an operator.
+inline std::string_view programOf(std::string_view op) {
+  const size_t at = op.find('@');
+  return at == std::string_view::npos ? std::string_view() : op.substr(0, at);
+}
+
 } // namespace nsa

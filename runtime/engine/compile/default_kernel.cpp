@@ -39,14 +39,9 @@ Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
     if (status.isOk())
       return status;
     const std::string text = status.toString();
-    // An error that two configurations have alike, as an error of types, is one of the template's own.
-    if (std::ranges::find(texts, text) != texts.end()) {
-      texts.resize(kMostFailures);
-      continue;
-    }
-    texts.push_back(text);
-    if (refused)
+    if (refused && std::ranges::find(texts, text) == texts.end())
       refused(candidate, status);
+    texts.push_back(text);
     if (firstFailure.isOk())
       firstFailure = std::move(status);
     if (isHopeless)

@@ -11,9 +11,9 @@ namespace nsa {
 
 // Tries `candidates` in their order, until `accept` takes one: it returns an error if a plan cannot use the kernel that
 // was compiled by `request`. After three failed candidates of one template, makeDefaultKernel tries no further
-// candidate of the template. The same holds after two candidates with one error, which then is no error of a
-// configuration. `refused` is called with each candidate that does not compile or is not accepted, once for each error;
-// it may be empty. If every tried candidate fails, makeDefaultKernel returns the error of the first candidate.
+// candidate of the template. `refused` is called with each candidate that does not compile or is not accepted, unless
+// an earlier one failed with the same error, as an error of types is; it may be empty. If every tried candidate fails,
+// makeDefaultKernel returns the error of the first candidate.
 Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
                          const std::vector<Candidate> &candidates,
                          const std::function<Status(const CompileRequest &request, CompiledKernel &kernel)> &accept,

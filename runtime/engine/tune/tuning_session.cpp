@@ -81,7 +81,12 @@ Result<TuneReport> TuningSession::run() {
   options.stateShift = environment.device.stateShift();
   options.warmUpMs = environment.device.warmUpMs();
   options.restartSeconds = madeSeconds;
-  NSA_ASSIGN_OR_RETURN(report, tune(candidates, callbacks, options));
+  Result<TuneReport> tuned = tune(candidates, callbacks, options);
+  // What no candidate can compile, each for the same reason, as an error of types, is told once and as it is.
+  if (!tuned && !failure.isOk() && !hasOtherFailures &&
+      std::ranges::none_of(kernels, [](const auto &each) { return each != nullptr; }))
+    return failure;
+  NSA_ASSIGN_OR_RETURN(report, std::move(tuned));
   report.phases.prepare = readySeconds;
   for (const CandidateReport &entry : report.candidates) {
     Counters &counters = environment.counters;
@@ -94,8 +99,21 @@ Result<TuneReport> TuningSession::run() {
 }
 
 Status TuningSession::compile(size_t index) {
-  NSA_ASSIGN_OR_RETURN(kernels[index], build(task, request, candidates[index], compiled[index]));
+  Result<std::shared_ptr<const LoadedKernel>> kernel = build(task, request, candidates[index], compiled[index]);
+  if (!kernel) {
+    noteFailure(kernel.status());
+    return kernel.status();
+  }
+  kernels[index] = std::move(*kernel);
   return Status::ok();
+}
+
+void TuningSession::noteFailure(const Status &why) {
+  const std::lock_guard lock(failureMutex);
+  if (failure.isOk())
+    failure = why;
+  else
+    hasOtherFailures = hasOtherFailures || failure.toString() != why.toString();
 }
 
 Result<std::shared_ptr<const LoadedKernel>> TuningSession::build(const KernelTask &of, CompileRequest by,

@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -69,6 +70,8 @@ private:
   Result<std::shared_ptr<const LoadedKernel>> buildNamedReference();
   Result<TuningResult> namedResult();
   Status prepareReference();
+  // Takes note of why a candidate does not compile.
+  void noteFailure(const Status &why);
 
   Environment environment;
   const KernelTask &task;
@@ -79,6 +82,9 @@ private:
   std::vector<std::shared_ptr<const LoadedKernel>> kernels; // by candidate
   std::unique_ptr<Trial> trial;
   std::optional<TuningResult> reference;
+  std::mutex failureMutex;
+  Status failure;                // of the first candidate that did not compile
+  bool hasOtherFailures = false; // whether another candidate did not compile for another reason
   uint64_t inputSeed, trialSeed;
   double trialLimit = 0; // bytes with which the first trial was made
   TuneReport report;

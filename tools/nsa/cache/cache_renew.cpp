@@ -4,6 +4,7 @@
 
 #include "cache/kernel_store.h"
 #include "runtime/base/manifest.h"
+#include "runtime/engine/choices/problem_key.h"
 #include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/compile/template_folder.h"
 #include "runtime/engine/options/compile_request.h"
@@ -114,6 +115,10 @@ private:
 
   // The same configuration of the same problem.
   Status makeAgain(const OldKernel &each) {
+    if (const std::string_view program = programOf(each.manifest.op); !program.empty())
+      return Status::error(ErrorCode::kUnavailable,
+                           "it is a kernel of the program " + std::string(program) + ", whose text no cache holds",
+                           "create the program with this database (nsa_program_create), which compiles it again");
     NSA_ASSIGN_OR_RETURN(CompiledKernel kernel, compiler->compile(requestOf(each.manifest, options)));
     for (StoredChoice choice : each.choices) {
       if (choice.device != withTemplates(choice.device, kernel.templates))
