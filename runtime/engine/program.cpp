@@ -59,8 +59,8 @@ Result<std::string> Program::compare(std::span<const NamedTensor> tensors, std::
       stream, "a comparison waits for its kernels, and a captured one does not run", "compare outside of the capture"));
   KernelCall call;
   NSA_RETURN_IF_ERROR(prepareProgramCall(*interface, tensors, scalars, call));
-  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> definition,
-                       held->engine->planner->define(programTask(source, interface)));
+  NSA_ASSIGN_OR_RETURN(KernelTask task, programTask(source, interface));
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> definition, held->engine->planner->define(std::move(task)));
   int32_t word[kDeviceStatusWords] = {};
   const ProgramComparison comparison(device(), *interface, tensors, call, device().isGpu() ? held->statusWord : word,
                                      stream);
@@ -105,7 +105,7 @@ Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &s
                     .message = "the stream captures a graph, and the program '" + task.key + "' is not in memory",
                     .hint = "make the program once, with the same values, before the capture begins"}));
     const std::string key = task.key;
-    Planner::Made made = planner->kernelOf(std::move(task));
+    Planner::Made made = planner->kernelOf(task);
     if (!made)
       return failed(withTuneHint(made.status()));
     core = std::move(*made);
@@ -117,10 +117,8 @@ Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &s
       programKernels.insert_or_assign(key, core);
     }
     if (background && core->wantsTuning(true))
-      background->add({.key = key,
-                       .tune = [this, again = programTask(source, *interface)](const BackgroundTuner::StopSignal &stop,
-                                                                               bool &better) {
-                         return tuneMeanwhile(again, stop, better);
+      background->add({.key = key, .tune = [this, task](const BackgroundTuner::StopSignal &stop, bool &better) {
+                         return tuneMeanwhile(task, stop, better);
                        }});
   } else {
     int32_t grid[3];
