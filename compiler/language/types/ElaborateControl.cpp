@@ -105,14 +105,14 @@ void Elaborator::collectAssigned(std::span<const Statement *const> list, std::ve
 
 Elaborator::Attempt::Attempt(Elaborator &elaborator, bool keepsRemarks)
     : elaborator(elaborator), outer(elaborator.diagnostics), keepsRemarks(keepsRemarks),
-      presentTensors(elaborator.presentTensors.size()), places(elaborator.places.size()),
+      knownPresences(elaborator.knownPresences.size()), places(elaborator.places.size()),
       picks(elaborator.picks.size()), knownEdges(elaborator.knownEdges.size()) {
   elaborator.diagnostics = &diagnostics;
 }
 
 Elaborator::Attempt::~Attempt() {
   elaborator.diagnostics = outer;
-  elaborator.presentTensors.resize(presentTensors);
+  elaborator.knownPresences.resize(knownPresences);
   elaborator.places.resize(places);
   elaborator.picks.resize(picks);
   elaborator.knownEdges.resize(knownEdges);
@@ -421,15 +421,25 @@ void Elaborator::forAxis(const ForAxisStatement &statement) {
   });
 }
 
+// Whether a condition that holds says that a tensor is present. `c ? a.present : b.present` says it of `c ? a : b`.
+static bool saysPresent(const Value *condition, const Value *tensor) {
+  if (!tensor->tensor->isOptional || condition->op == Op::kPresent)
+    return !tensor->tensor->isOptional || condition->operands[0] == tensor;
+  return condition->op == Op::kSelect && tensor->op == Op::kSelect && condition->operands[0] == tensor->operands[0] &&
+         saysPresent(condition->operands[1], tensor->operands[1]) &&
+         saysPresent(condition->operands[2], tensor->operands[2]);
+}
+
 bool Elaborator::isPresent(const Value *tensor) const {
-  return std::ranges::find(presentTensors, tensor) != presentTensors.end();
+  return std::ranges::any_of(knownPresences,
+                             [&](const Value *condition) { return saysPresent(condition, tensor); });
 }
 
 void Elaborator::knowPresent(Value *condition, bool holds) {
   if (condition->size > kMostFormulaSize)
     return;
-  if (condition->op == Op::kPresent && holds)
-    presentTensors.push_back(condition->operands[0]);
+  if ((condition->op == Op::kPresent || condition->op == Op::kSelect) && holds)
+    knownPresences.push_back(condition);
   if (condition->op == Op::kNot)
     knowPresent(condition->operands[0], !holds);
   if ((condition->op == Op::kAnd && holds) || (condition->op == Op::kOr && !holds))

@@ -442,9 +442,13 @@ Typed Elaborator::picked(const Typed &base, const Axis *along, const Typed &inde
   for (const KnownPick &known : picks)
     if (isOfTensors && known.stack == base.elements.data() && known.index == place)
       return known.picked;
+  // The comparisons stand in the order of the places: ptxas takes fewer instructions where the outer choice's is first.
+  std::vector<Typed> conditions;
+  for (size_t i = 0; i + 1 < base.elements.size(); ++i)
+    conditions.push_back(Typed::of(isAt(place, static_cast<int64_t>(i), range)));
   Typed result = base.elements.back();
-  for (size_t i = base.elements.size() - 1; result && i-- > 0;)
-    result = select(Typed::of(isAt(place, static_cast<int64_t>(i), range)), base.elements[i], result, range, range);
+  for (size_t i = conditions.size(); result && i-- > 0;)
+    result = select(conditions[i], base.elements[i], result, range, range);
   if (isOfTensors && result)
     picks.push_back({base.elements.data(), place, result});
   return result;

@@ -271,11 +271,11 @@ Typed Elaborator::load(const LoadExpr &expr) {
   }
   const Tensor &tensor = *place.tensor->tensor;
   // A row that is read only if the tensor is there needs no branch around it.
-  const size_t known = presentTensors.size();
+  const size_t known = knownPresences.size();
   if (place.condition && place.condition.isArithmetic() && !place.condition.isNumber())
     knowPresent(place.condition.value, true);
   const bool isThere = !tensor.isOptional || isPresent(place.tensor);
-  presentTensors.resize(known);
+  knownPresences.resize(known);
   if (!isThere) {
     const std::string text(expr.place.tensor.text);
     error(expr.place.tensor.range, "'" + text + "' may be absent here")

@@ -51,7 +51,7 @@ private:
     Elaborator &elaborator;
     Diagnostics diagnostics, *outer;
     bool keepsRemarks, isDiscarded = false;
-    size_t presentTensors, places, picks, knownEdges;
+    size_t knownPresences, places, picks, knownEdges;
   };
 
   // --- messages (Elaborator.cpp)
@@ -252,7 +252,7 @@ private:
   // The parts of the grid, and those that decide whether the current block is run.
   std::vector<std::string_view> gridParts;
   uint32_t conditionParts = 0;
-  std::vector<const Value *> presentTensors;
+  std::vector<const Value *> knownPresences; // conditions that hold, each about tensors that are present
   std::unordered_map<const Tensor *, Value *> tensorValues;
   std::unordered_map<const ScalarArgument *, Value *> argumentValues;
   const Expr *boundAtTopLevel = nullptr;       // what a let at the top level binds, while it is typed
