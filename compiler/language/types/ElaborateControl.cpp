@@ -431,8 +431,7 @@ static bool saysPresent(const Value *condition, const Value *tensor) {
 }
 
 bool Elaborator::isPresent(const Value *tensor) const {
-  return std::ranges::any_of(knownPresences,
-                             [&](const Value *condition) { return saysPresent(condition, tensor); });
+  return std::ranges::any_of(knownPresences, [&](const Value *condition) { return saysPresent(condition, tensor); });
 }
 
 void Elaborator::knowPresent(Value *condition, bool holds) {
