@@ -193,7 +193,7 @@ TEST_F(OwnProgramJob, IsTunedOnce) {
   EXPECT_NE(text.find("measured"), std::string::npos) << text;
 
   const std::string table = run("tune" + all);
-  for (const std::string part : {std::string("own@"), std::string("winner "), "Database: " + database})
+  for (const std::string &part : {std::string("own@"), std::string("winner "), "Database: " + database})
     EXPECT_NE(table.find(part), std::string::npos) << part << "\n" << table;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <numeric>
 
 namespace nsa::test {
@@ -145,7 +146,8 @@ Result<nlohmann::json> ProgramCall::compare() const {
     char *json = nullptr;
     NSA_RETURN_IF_ERROR(tools::toStatus(nsa_program_compare(program, bound, count, given, givenCount, workspace.data(),
                                                             workspace.size(), accelerator->stream(), &json, nullptr)));
-    return parsed(json);
+    const std::unique_ptr<char, decltype(&nsa_free)> owned(json, nsa_free);
+    return nlohmann::json::parse(owned.get());
   });
 }
 

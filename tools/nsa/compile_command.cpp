@@ -57,7 +57,8 @@ Result<CompileRequest> programRequest(const CompileFlags &flags, const nsa::Engi
       config.insert(std::move(set));
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const ProgramInterface> interface,
                        ProgramInterface::make(*source, given.values, ProgramInterface::Sizes::kOpen));
-  CompileRequest request = requestOf(programTask(source, std::move(interface)).problem, options, flags.target);
+  NSA_ASSIGN_OR_RETURN(const KernelTask task, programTask(source, std::move(interface)));
+  CompileRequest request = requestOf(task.problem, options, flags.target);
   request.program = std::move(source);
   request.config = std::move(config);
   return request;

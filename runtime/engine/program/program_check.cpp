@@ -117,7 +117,7 @@ Status errorOf(const CheckedProgram &program, const TileFindings &findings) {
     if (findings.reports.empty())
       return Status::ok();
     const auto &[code, place] = findings.reports.front();
-    return deviceStatus(static_cast<int32_t>(code), static_cast<int32_t>(place));
+    return program.interface.statusOf({static_cast<int32_t>(code), static_cast<int32_t>(place)});
   }
   std::string text;
   for (const interpreter::Fault &fault : findings.faults)

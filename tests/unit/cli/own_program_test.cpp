@@ -29,7 +29,7 @@ for place in 0 .. columns by column {
 TEST_F(OwnProgram, StandsInThePlaceOfAnOperator) {
   const std::string spec = " --op window --config " + shape;
   const std::string out = " --output " + output;
-  for (const std::string verb :
+  for (const std::string &verb :
        {"run" + out, std::string("tune"), std::string("explain"), std::string("compile --target cpu --emit tile")})
     for (const auto &[options, names] : {std::pair(spec, "--op"), std::pair(" --config " + shape, "--config")}) {
       const Outcome outcome = run(verb + program + options);
