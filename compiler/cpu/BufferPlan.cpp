@@ -67,7 +67,8 @@ TileStorage TileStorage::of(Value tile, int64_t lanes) {
   storage.rows = type.getDimSize(0);
   storage.columns = type.getRank() == 2 ? type.getDimSize(1) : 1;
   storage.lanes = lanes;
-  storage.rowMajor = tile::layoutOf(tile) == tile::Layout::RowMajor;
+  const std::optional<tile::Layout> layout = tile::layoutOf(tile);
+  storage.rowMajor = layout == tile::Layout::RowMajor || (layout == tile::Layout::Striped && type.getRank() == 2);
   storage.isInteger = type.getElementType().isInteger();
   return storage;
 }

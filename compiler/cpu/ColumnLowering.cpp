@@ -25,17 +25,18 @@ Value combine(CpuBuilder &b, tile::ReduceKind kind, Value x, Value y) {
   return arith::SelectOp::create(b, isGreater, x, y);
 }
 
-Value reducePanel(CpuBuilder &b, tile::ReduceKind kind, Value panel, int64_t columns) {
-  auto load = [&](Value at, int64_t column) { return loadColumn(b, b.at(at, column * vectorBytes(b))); };
+// Combines `count` vectors, `stride` bytes apart, lane by lane.
+Value reduceVectors(CpuBuilder &b, tile::ReduceKind kind, Value first, int64_t count, int64_t stride) {
+  auto load = [&](Value at, int64_t number) { return loadColumn(b, b.at(at, number * stride)); };
   if (kind == tile::ReduceKind::Last)
-    return load(panel, columns - 1);
+    return load(first, count - 1);
   // Several partial results hide the latency of an addition.
-  const int64_t ways = std::min<int64_t>(4, columns);
-  const int64_t rest = columns % ways;
+  const int64_t ways = std::min<int64_t>(4, count);
+  const int64_t rest = count % ways;
   SmallVector<Value> partial;
   for (int64_t i = 0; i < ways; ++i)
-    partial.push_back(load(panel, i));
-  partial = b.walk(columns / ways - 1, {{b.at(panel, ways * vectorBytes(b)), ways * vectorBytes(b)}}, partial,
+    partial.push_back(load(first, i));
+  partial = b.walk(count / ways - 1, {{b.at(first, ways * stride), ways * stride}}, partial,
                    [&](Value, ValueRange at, ValueRange carried) {
                      SmallVector<Value> next;
                      for (int64_t i = 0; i < ways; ++i)
@@ -43,7 +44,7 @@ Value reducePanel(CpuBuilder &b, tile::ReduceKind kind, Value panel, int64_t col
                      return next;
                    });
   for (int64_t i = 0; i < rest; ++i)
-    partial[i] = combine(b, kind, partial[i], load(panel, columns - rest + i));
+    partial[i] = combine(b, kind, partial[i], load(first, count - rest + i));
   while (partial.size() > 1) {
     Value last = partial.pop_back_val();
     Value &pair = partial[(partial.size() - 1) / 2];
@@ -52,37 +53,44 @@ Value reducePanel(CpuBuilder &b, tile::ReduceKind kind, Value panel, int64_t col
   return partial.front();
 }
 
-} // namespace
-
-void lowerReduce(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, Value result) {
-  b.walk(source.storage.panels(), {{source.tile, source.storage.panelWords() * 4}, {result, vectorBytes(b)}},
-         [&](Value, ValueRange at) { storeColumn(b, reducePanel(b, kind, at[0], source.storage.columns), at[1]); });
+// Combines `count` elements that lie along the lanes of vectors, `stride` bytes apart, to a scalar.
+Value reduceLanes(CpuBuilder &b, tile::ReduceKind kind, Value first, int64_t count, int64_t stride) {
+  const int64_t full = count / b.lanes, rest = count % b.lanes;
+  Value value = full == 0 ? Value() : reduceVectors(b, kind, first, full, stride);
+  if (rest != 0) {
+    // The lanes behind the last element hold anything. The sum of a number and -0 is the number.
+    const VectorType vector = b.vectorOf(b.getF32Type());
+    Value neutral = b.real(vector, kind == tile::ReduceKind::Add ? -0.0 : -std::numeric_limits<double>::infinity());
+    Value isElement = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.laneNumbers(),
+                                            b.integer(b.vectorOf(b.getI32Type()), rest));
+    Value last = arith::SelectOp::create(b, isElement, loadColumn(b, b.at(first, full * stride)), neutral);
+    value = value ? combine(b, kind, value, last) : last;
+  }
+  for (int64_t half = b.lanes / 2; half > 0; half /= 2) {
+    SmallVector<int64_t> lanes;
+    for (int64_t lane = 0; lane < b.lanes; ++lane)
+      lanes.push_back((lane + half) % b.lanes);
+    value = combine(b, kind, value, vector::ShuffleOp::create(b, value, value, lanes));
+  }
+  return vector::ExtractOp::create(b, value, ArrayRef<int64_t>{0});
 }
 
-void lowerReduceRows(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, Value result) {
+} // namespace
+
+// A value per column combines the slices of the tile, and a value per row combines the vectors of a slice. Either these
+// are vectors of the results, or the elements of a result lie along their lanes.
+void lowerReduce(CpuBuilder &b, tile::ReduceKind kind, bool ofColumns, const ColumnSource &source, Value result) {
   const TileStorage &storage = source.storage;
-  const int64_t panelBytes = storage.panelWords() * 4, fullPanels = storage.rows / b.lanes;
-  const int64_t rest = storage.rows % b.lanes;
-  const VectorType vector = b.vectorOf(b.getF32Type());
-  Value neutral = b.real(vector, kind == tile::ReduceKind::Add ? 0.0 : -std::numeric_limits<double>::infinity());
-  b.walk(storage.columns, {{source.tile, vectorBytes(b)}, {result, 4}}, [&](Value, ValueRange at) {
-    Value value = b.walk(fullPanels, {{at[0], panelBytes}}, neutral, [&](Value, ValueRange panel, ValueRange carried) {
-      return SmallVector<Value>{combine(b, kind, carried[0], loadColumn(b, panel[0]))};
-    })[0];
-    if (rest != 0) {
-      // The lanes behind the last row hold anything.
-      Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.laneNumbers(),
-                                          b.integer(b.vectorOf(b.getI32Type()), rest));
-      Value last = loadColumn(b, b.at(at[0], fullPanels * panelBytes));
-      value = combine(b, kind, value, arith::SelectOp::create(b, isRow, last, neutral));
-    }
-    for (int64_t half = b.lanes / 2; half > 0; half /= 2) {
-      SmallVector<int64_t> lanes;
-      for (int64_t lane = 0; lane < b.lanes; ++lane)
-        lanes.push_back((lane + half) % b.lanes);
-      value = combine(b, kind, value, vector::ShuffleOp::create(b, value, value, lanes));
-    }
-    b.store(vector::ExtractOp::create(b, value, ArrayRef<int64_t>{0}), at[1]);
+  const int64_t sliceBytes = storage.sliceWords() * 4;
+  const int64_t results = ofColumns ? storage.sliceVectors() : storage.slices();
+  const int64_t count = ofColumns ? storage.rows : storage.columns;
+  const int64_t stride = ofColumns ? sliceBytes : vectorBytes(b), step = ofColumns ? vectorBytes(b) : sliceBytes;
+  const bool isAlongLanes = ofColumns != storage.rowMajor;
+  b.walk(results, {{source.tile, step}, {result, isAlongLanes ? 4 : vectorBytes(b)}}, [&](Value, ValueRange at) {
+    if (isAlongLanes)
+      b.store(reduceLanes(b, kind, at[0], count, stride), at[1]);
+    else
+      storeColumn(b, reduceVectors(b, kind, at[0], count, stride), at[1]);
   });
 }
 

@@ -1,5 +1,4 @@
-// Lowers tile.reduce and tile.shift for tiles that are stored as panels (see TileStorage.h). A panel is a group of
-// `lanes` rows, and each column of a panel is one vector.
+// Lowers tile.reduce for tiles by panels and by rows (see TileStorage.h), and tile.shift for tiles by panels.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 
@@ -15,12 +14,9 @@ struct ColumnSource {
   TileStorage storage;
 };
 
-// Reduces each row of the source. `result` points to a tile that receives one value per row.
-void lowerReduce(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, mlir::Value result);
-
-// Reduces each column of the source. `result` points to a tile that receives one value per column. `kind` is a maximum
-// or a sum.
-void lowerReduceRows(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, mlir::Value result);
+// Reduces each row of the source to one value, or each column if `ofColumns` is set. `result` points to a tile that
+// receives the values. The last column can be taken only of a tile by panels.
+void lowerReduce(CpuBuilder &b, tile::ReduceKind kind, bool ofColumns, const ColumnSource &source, mlir::Value result);
 
 // Moves every column of the source one place to the right and drops the last column. `first` points to a tile that
 // holds the first column of the result, one value per row. `result` is stored like `source.tile`, but in a different

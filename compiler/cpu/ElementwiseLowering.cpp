@@ -7,13 +7,13 @@ namespace nsa::cpu {
 
 using namespace mlir;
 
-// Booleans are words in memory and masks in registers.
-Value FunctionLowering::loadLanes(Value pointer, Type element) {
+// Loads a vector, or one word for all lanes. Booleans are words in memory and masks in registers.
+Value FunctionLowering::loadWords(Value pointer, Type element, bool isAlongLanes) {
   Type carried = element.isInteger() ? Type(b.getI32Type()) : Type(b.getF32Type());
-  Value value = b.load(b.vectorOf(carried), pointer, vectorAlignment());
-  if (!element.isInteger(1))
-    return value;
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, b.integer(value.getType(), 0));
+  Value value = isAlongLanes ? b.load(b.vectorOf(carried), pointer, vectorAlignment()) : b.load(carried, pointer);
+  if (element.isInteger(1))
+    value = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, b.integer(value.getType(), 0));
+  return isAlongLanes ? value : b.splat(value);
 }
 
 void FunctionLowering::storeLanes(Value value, Value pointer, Type element) {
@@ -28,66 +28,67 @@ void FunctionLowering::splatScalars(tile::MapOp map) {
       mapping.map(element, b.splat(mapping.lookup(input)));
 }
 
-// Loads the vectors of the inputs of this rank. All tiles are in scratch, so one pointer plus the offset of a tile
-// reaches each of them. A map to a matrix reads one element of an input with one value per column at a time.
-void FunctionLowering::loadInputs(tile::MapOp map, int64_t rank, Value at) {
-  const bool isOfMatrix = cast<RankedTensorType>(map.getType()).getRank() == 2;
+static bool isVector(Type type, bool ofColumns) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  return tile && tile.getRank() == 1 && tile::isColumnVector(tile) == ofColumns;
+}
+
+// Loads the vectors of the inputs that have the shape of the result. All tiles are in scratch, so one pointer plus the
+// offset of a tile reaches each of them.
+void FunctionLowering::loadTiles(tile::MapOp map, Value at) {
+  const auto result = cast<RankedTensorType>(map.getType());
   for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements()))
-    if (auto type = dyn_cast<RankedTensorType>(input.getType());
-        type && type.getRank() == rank && !(isOfMatrix && tile::isColumnVector(type)))
-      mapping.map(element, loadLanes(b.at(at, plan.offsetOf(input)), type.getElementType()));
+    if (auto type = dyn_cast<RankedTensorType>(input.getType()); type && type.getRank() == result.getRank())
+      mapping.map(element, loadWords(b.at(at, plan.offsetOf(input)), type.getElementType(), /*isAlongLanes=*/true));
 }
 
-// Whether a map to a matrix reads inputs with one value per column.
-static bool readsColumns(tile::MapOp map) {
-  return cast<RankedTensorType>(map.getType()).getRank() == 2 &&
-         llvm::any_of(map.getInputs().getTypes(), tile::isColumnVector);
-}
-
-void FunctionLowering::loadColumns(tile::MapOp map, Value at) {
-  for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements())) {
-    if (!tile::isColumnVector(input.getType()))
-      continue;
-    Type type = cast<RankedTensorType>(input.getType()).getElementType();
-    Value value =
-        b.load(type.isInteger() ? Type(b.getI32Type()) : Type(b.getF32Type()), b.at(at, plan.offsetOf(input)));
-    if (type.isInteger(1))
-      value = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, b.integer(value.getType(), 0));
-    mapping.map(element, b.splat(value));
-  }
+// Loads the inputs of a map to a matrix that have one value per row, or per column.
+void FunctionLowering::loadVectors(tile::MapOp map, bool ofColumns, Value at, bool isAlongLanes) {
+  for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements()))
+    if (isVector(input.getType(), ofColumns))
+      mapping.map(element,
+                  loadWords(b.at(at, plan.offsetOf(input)), getElementTypeOrSelf(input.getType()), isAlongLanes));
 }
 
 LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
   if (accumulatorMap(map.getResult()))
     return success(); // the dots apply the map
-  const TileStorage storage = TileStorage::of(map.getResult(), b.lanes);
-  assert(!storage.rowMajor && "AssignLayouts gives row_major to loads only");
+  const TileStorage storage = plan.storageOf(map.getResult());
   splatScalars(map);
-  const int64_t rank = cast<RankedTensorType>(map.getType()).getRank();
-  // The elements of a vector with one value per column run along the lanes, as those of a vector with one per row do.
-  const bool isColumns = tile::isColumnVector(map.getType());
-  BlockArgument alongLanes = isColumns ? map.getColumn() : map.getRow();
-  BlockArgument acrossLanes = isColumns ? map.getRow() : map.getColumn();
+  const bool isMatrix = cast<RankedTensorType>(map.getType()).getRank() == 2;
+  // The outer loop counts panels or rows, and the inner loop columns or vectors of columns. The elements of a vector
+  // with one value per column run along the lanes, as those of a vector with one per row do.
+  const bool ofColumns = tile::isColumnVector(map.getType());
+  BlockArgument outer = ofColumns ? map.getColumn() : map.getRow();
+  BlockArgument inner = ofColumns ? map.getRow() : map.getColumn();
+  BlockArgument alongLanes = storage.rowMajor ? inner : outer;
+  auto setNumber = [&](BlockArgument argument, Value count) {
+    if (argument.use_empty())
+      return;
+    const bool isAlongLanes = argument == alongLanes;
+    Value number =
+        b.splat(b.createOrFold<arith::TruncIOp>(b.getI32Type(), isAlongLanes ? b.mul(count, b.lanes) : count));
+    mapping.map(argument, isAlongLanes ? b.add(number, b.laneNumbers()) : number);
+  };
+  const bool readsColumns =
+      isMatrix && llvm::any_of(map.getInputs().getTypes(), [](Type type) { return isVector(type, true); });
+  const int64_t rowsBytes = storage.rowMajor ? 4 : vectorBytes(), columnsBytes = storage.rowMajor ? vectorBytes() : 4;
   ElementCloner cloner(b, ElementCloner::Shape::kVector);
   LogicalResult status = success();
-  b.walk(storage.panels(), {{scratch, vectorBytes()}, {scratch, storage.panelWords() * 4}},
-         [&](Value panel, ValueRange panelAt) {
-           // Inputs that the loop over columns does not change are loaded before it.
-           if (rank == 2)
-             loadInputs(map, 1, panelAt[0]);
-           if (!alongLanes.use_empty()) {
-             Value first = b.createOrFold<arith::TruncIOp>(b.getI32Type(), b.mul(panel, b.lanes));
-             mapping.map(alongLanes, b.add(b.splat(first), b.laneNumbers()));
-           }
-           SmallVector<Cursor, 2> cursors = {{panelAt[1], vectorBytes()}};
-           if (readsColumns(map))
-             cursors.push_back({scratch, 4});
-           b.walk(storage.columns, cursors, [&](Value column, ValueRange at) {
-             loadInputs(map, rank, at[0]);
-             if (readsColumns(map))
-               loadColumns(map, at[1]);
-             if (!acrossLanes.use_empty())
-               mapping.map(acrossLanes, b.splat(b.createOrFold<arith::TruncIOp>(b.getI32Type(), column)));
+  b.walk(storage.slices(), {{scratch, rowsBytes}, {scratch, storage.sliceWords() * 4}},
+         [&](Value slice, ValueRange sliceAt) {
+           // Inputs that the inner loop does not change are loaded before it.
+           if (isMatrix)
+             loadVectors(map, /*ofColumns=*/false, sliceAt[0], /*isAlongLanes=*/!storage.rowMajor);
+           setNumber(outer, slice);
+           SmallVector<Cursor, 2> cursors = {{sliceAt[1], vectorBytes()}};
+           if (readsColumns)
+             cursors.push_back({scratch, columnsBytes});
+           b.walk(storage.sliceVectors(), cursors, [&](Value vector, ValueRange at) {
+             loadTiles(map, at[0]);
+             if (readsColumns)
+               loadVectors(map, /*ofColumns=*/true, at[1], /*isAlongLanes=*/storage.rowMajor);
+             setNumber(inner, vector);
              for (Operation &op : map.getBody().front().without_terminator())
                if (succeeded(status))
                  status = cloner.clone(op, mapping);
@@ -124,7 +125,7 @@ LogicalResult FunctionLowering::lowerDot(tile::DotOp dot) {
   ElementCloner cloner(b, ElementCloner::Shape::kVector);
   tile::MapOp map = accumulatorMap(dot.getAcc());
   auto start = [&](ValueRange panel, Value rows) {
-    loadInputs(map, 1, rows);
+    loadVectors(map, /*ofColumns=*/false, rows, /*isAlongLanes=*/true);
     const auto source = llvm::find(map.getInputs(), accumulatorSource(dot)) - map.getInputs().begin();
     SmallVector<Value> sums;
     for (Value value : panel) {

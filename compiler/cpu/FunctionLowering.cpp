@@ -74,8 +74,8 @@ LogicalResult FunctionLowering::lower(Operation &op) {
       .Case([&](tile::StoreOp store) { return lowerStore(store); })
       .Case([&](tile::DotOp dot) { return lowerDot(dot); })
       .Case([&](tile::ReduceOp reduce) {
-        auto lowerOne = tile::isColumnVector(reduce.getType()) ? lowerReduceRows : lowerReduce;
-        lowerOne(b, reduce.getKind(), columnsOf(reduce.getSource()), bufferOf(reduce.getResult()));
+        lowerReduce(b, reduce.getKind(), tile::isColumnVector(reduce.getType()), columnsOf(reduce.getSource()),
+                    bufferOf(reduce.getResult()));
         return success();
       })
       .Case([&](tile::ShiftOp shift) {

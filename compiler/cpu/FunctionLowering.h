@@ -51,9 +51,9 @@ private:
   void lowerSplat(tile::SplatOp splat);
   mlir::LogicalResult lowerDot(tile::DotOp dot);
   void splatScalars(tile::MapOp map);
-  void loadInputs(tile::MapOp map, int64_t rank, mlir::Value at);
-  void loadColumns(tile::MapOp map, mlir::Value at);
-  mlir::Value loadLanes(mlir::Value pointer, mlir::Type element);
+  void loadTiles(tile::MapOp map, mlir::Value at);
+  void loadVectors(tile::MapOp map, bool ofColumns, mlir::Value at, bool isAlongLanes);
+  mlir::Value loadWords(mlir::Value pointer, mlir::Type element, bool isAlongLanes);
   void storeLanes(mlir::Value value, mlir::Value pointer, mlir::Type element);
 
   // Views, loads, stores and reports (TensorAccess.cpp).

@@ -13,8 +13,9 @@ def LowerToCpu : Pass<"tile-lower-to-cpu", "::mlir::func::FuncOp"> {
     it needs. Every tile has a place in scratch (BufferPlan.h). Values that are not alive together share places, and values that
     can be updated in place are.
 
-    Vectors run along the rows of a tile. A dot is multiply-adds of a vector of A and a scalar of B, blocked so that the sums stay
-    in registers, and reductions are elementwise. Loops stay loops, whatever the size of the tiles. They carry their pointers, so
+    Vectors run along the rows of a tile, and along the columns of one that is `striped`. A dot is multiply-adds of a vector of A
+    and a scalar of B, blocked so that the sums stay in registers. A reduction combines vectors, and then the lanes of one vector if
+    the lanes hold elements of one result. Loops stay loops, whatever the size of the tiles. They carry their pointers, so
     that LLVM finds nothing to improve in them. A tile is loaded where it is first read. A map that is read only as the accumulator
     of dots is applied when the dots load their sums. exp2, log2, erf and the 16-bit floats are expanded, so no call of a library
     is left.

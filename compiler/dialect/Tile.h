@@ -47,11 +47,12 @@ bool isColumnVector(mlir::Type type);
 // never has a layout.
 std::optional<Layout> layoutOf(mlir::Value tile);
 
-// For what layouts are assigned: a CPU, a GPU with fragments of tensor cores, or a GPU with rows that lie across all
-// threads. The tiles of one kernel are either fragments or rows.
-enum class LayoutTarget { kCpu, kGpu, kGpuRows };
+// For what layouts are assigned: a CPU with rows along the vector lanes, a GPU with fragments of tensor cores, or
+// either of them with long rows, which lie along the vector lanes of a CPU and across all threads of a GPU. All tiles
+// of a kernel are laid out for one of them.
+enum class LayoutTarget { kCpu, kGpu, kRows };
 
-// Returns whether `op` works on fragments alone, so that its kernel cannot have rows across all threads.
+// Returns whether `op` works neither on striped tiles nor on uniform ones, so that its kernel cannot have long rows.
 bool needsFragments(mlir::Operation *op);
 
 // Returns the layout of a tile for which no operation demands another one.

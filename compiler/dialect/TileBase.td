@@ -176,7 +176,9 @@ def Tile_LayoutAttr : EnumAttr<Tile_Dialect, Tile_Layout, "layout"> {
 
     - `lanes`: rows run along the lanes of vectors, and a column is a contiguous vector. Vectors of one value per row or per
       column are contiguous;
-    - `row_major`: for the right side of a dot.
+    - `row_major`: for the right side of a dot;
+    - `striped`: columns run along the lanes of vectors, and a row is contiguous. So is a vector of one value per column;
+    - `uniform`: one value per row of a striped tile, which is read for all lanes. A vector of them is contiguous.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

@@ -13,7 +13,7 @@ Layout nsa::tile::ordinaryLayout(Value tile, LayoutTarget target) {
   if (target == LayoutTarget::kCpu)
     return Layout::Lanes;
   const bool isRowVector = typeOf(tile).getRank() == 1 && !isColumnVector(tile.getType());
-  if (target == LayoutTarget::kGpuRows)
+  if (target == LayoutTarget::kRows)
     return isRowVector ? Layout::Uniform : Layout::Striped;
   if (isColumnVector(tile.getType()))
     return Layout::Column;
@@ -32,7 +32,7 @@ bool nsa::tile::needsFragments(Operation *op) {
 bool LoadOp::offersLayout(Layout layout, LayoutTarget target) {
   if (layout == ordinaryLayout(getResult(), target))
     return true;
-  return typeOf(getResult()).getRank() == 2 && target != LayoutTarget::kGpuRows &&
+  return typeOf(getResult()).getRank() == 2 && target != LayoutTarget::kRows &&
          (layout == memoryLayout(target) || (target == LayoutTarget::kGpu && layout == Layout::OperandA));
 }
 

@@ -25,7 +25,7 @@ struct Demand {
 
 Type elementOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getElementType(); }
 
-// The shapes that tensor core fragments can hold, and rows across all threads.
+// The shapes that tensor core fragments can hold, and long rows on a GPU.
 class FragmentRules {
 public:
   explicit FragmentRules(int64_t warps) : warps(warps) {}
@@ -80,8 +80,8 @@ public:
 
 private:
   // For 16-bit types: mma.sync m16n8k16, two of them for each ldmatrix.x4 of the right side. For f32: steps of the
-  // accumulator's column tiles in both directions. A thread holds as many neighbouring columns of a row across all
-  // threads as a column tile has.
+  // accumulator's column tiles in both directions. A thread holds as many neighbouring columns of a long row as a
+  // column tile has.
   static constexpr int64_t kSlabRows = 16, kSharedRows = 8, kAccumulatorColumns = 8, kHalfGranule = 16,
                            kFloatGranule = 8;
   int64_t warps;
@@ -93,7 +93,7 @@ struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
   void runOnOperation() override {
     joined = {};
     demands.clear();
-    layouts = target == LayoutTarget::kGpu && hasRowsAcrossThreads() ? LayoutTarget::kGpuRows : target;
+    layouts = hasLongRows() ? LayoutTarget::kRows : target;
     getOperation().walk([&](Operation *op) { joinControlFlow(op); });
     insertConversions();
     WalkResult walk = getOperation().walk(
@@ -103,19 +103,21 @@ struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
         bool makesTile = op->getNumResults() == 1 && isTile(op->getResult(0));
         return makesTile && failed(assign(op)) ? WalkResult::interrupt() : WalkResult::advance();
       });
-    if (walk.wasInterrupted() || (layouts != LayoutTarget::kCpu && failed(checkFragments())))
+    if (walk.wasInterrupted() || (target == LayoutTarget::kGpu && failed(checkFragments())))
       signalPassFailure();
   }
 
 private:
-  // Rows lie across all threads where fragments cannot hold a tile, and no operation needs fragments.
-  bool hasRowsAcrossThreads() {
+  // Long rows are for a kernel in which some tile has no whole slabs, and no operation needs fragments. A CPU program
+  // has one warp.
+  bool hasLongRows() {
     auto warps = getOperation()->getAttrOfType<IntegerAttr>(kWarpsAttr);
+    const FragmentRules rules(warps && target == LayoutTarget::kGpu ? warps.getInt() : 1);
     bool fits = true, isFree = true;
     getOperation().walk([&](Operation *op) {
       isFree &= !needsFragments(op);
       for (Value result : op->getResults())
-        fits &= !warps || !isTile(result) || FragmentRules(warps.getInt()).hasWholeSlabs(result);
+        fits &= !isTile(result) || rules.hasWholeSlabs(result);
     });
     return isFree && !fits;
   }

@@ -53,8 +53,8 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
     | all other tiles | `accumulator` | `lanes` |
 
     A kernel may have a tile whose rows are no whole slabs of 16 rows for each warp, as the one row of a softmax over thousands of
-    columns. If no operation of the kernel works on fragments alone (dot, shift, lists, the last column), its matrices and its
-    values per column are `striped`, and its values per row are `uniform`.
+    columns. A CPU program has one warp. If the kernel has no operation that needs fragments (dot, shift, lists, the last column),
+    its matrices and its values per column are `striped`, and its values per row are `uniform`, on both targets.
 
     There is one conversion: a tile that a dot reads from memory gets a `tile.convert_layout` where its producer cannot make it
     there, as a computation, or where another operation reads it in registers. On a GPU a loaded tile that is a left side and is
@@ -75,7 +75,7 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [Option<"target", "target", "::nsa::tile::LayoutTarget", "::nsa::tile::LayoutTarget::kGpu", "whose layouts",
-      [{::llvm::cl::values(clEnumValN(::nsa::tile::LayoutTarget::kCpu, "cpu", "rows in vector lanes"),
+      [{::llvm::cl::values(clEnumValN(::nsa::tile::LayoutTarget::kCpu, "cpu", "vector lanes"),
                            clEnumValN(::nsa::tile::LayoutTarget::kGpu, "gpu", "tensor core fragments"))}]>];
 }
 

@@ -45,7 +45,8 @@ func.func @scaled(%x: !tile.view<f32, 1>) {
 
 // -----
 
-// Sums along the rows: the panels first, lanes behind the last row count as zero, then the lanes in halves.
+// Sums along the rows: the panels first, lanes behind the last row count as -0, then the lanes in halves. The last column is
+// taken only of panels.
 // CHECK-LABEL: func.func @rows(
 // CHECK: %[[IS_ROW:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : vector<16xi32>
 // CHECK: arith.select %[[IS_ROW]], %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
@@ -55,6 +56,7 @@ func.func @scaled(%x: !tile.view<f32, 1>) {
 func.func @rows(%x: !tile.view<f32, 1>) {
   %yes = arith.constant true
   %s = tile.load %x rows(%r) { tile.at [%r] if %yes } : !tile.view<f32, 1> -> tensor<37x5xf32>
+  %last = tile.reduce last %s : tensor<37x5xf32> -> tensor<37xf32>
   %sum = tile.reduce add %s : tensor<37x5xf32> -> tensor<5xf32, #tile.column>
   tile.store %sum, %x rows(%r) { tile.at [%r] if %yes } : tensor<5xf32, #tile.column>, !tile.view<f32, 1>
   return

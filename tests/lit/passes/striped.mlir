@@ -1,6 +1,7 @@
-// RUN: nsa-opt %s --tile-assign-layouts=target=gpu --split-input-file | FileCheck %s
+// RUN: nsa-opt %s --tile-assign-layouts=target=gpu --split-input-file | FileCheck %s --check-prefixes=CHECK,GPU
+// RUN: nsa-opt %s --tile-assign-layouts=target=cpu --split-input-file | FileCheck %s --check-prefixes=CHECK,CPU
 
-// Two rows are no slab of 16. So each row lies across all threads.
+// Two rows are no slab of 16. So each row lies across all threads, or along the vector lanes.
 // CHECK-LABEL: func.func @long_rows
 // CHECK: tile.load
 // CHECK: {tile.layout = #tile.layout<striped>} : !tile.view<f32, 1> -> tensor<2x1024xf32>
@@ -35,10 +36,23 @@ func.func @one_is_enough(%f: f32) attributes {tile.warps = 1 : i32} {
 
 // Whole slabs are fragments.
 // CHECK-LABEL: func.func @slabs
-// CHECK: {tile.layout = #tile.layout<accumulator>} : tensor<32x64xf32>
-// CHECK: {tile.layout = #tile.layout<row>} : tensor<32xf32>
+// GPU: {tile.layout = #tile.layout<accumulator>} : tensor<32x64xf32>
+// GPU: {tile.layout = #tile.layout<row>} : tensor<32xf32>
+// CPU: {tile.layout = #tile.layout<lanes>} : tensor<32x64xf32>
+// CPU: {tile.layout = #tile.layout<lanes>} : tensor<32xf32>
 func.func @slabs(%f: f32) attributes {tile.warps = 2 : i32} {
   %x = tile.splat %f : tensor<32x64xf32>
   %y = tile.splat %f : tensor<32xf32>
+  return
+}
+
+// -----
+
+// A CPU program has one warp, whatever the attribute says.
+// CHECK-LABEL: func.func @one_warp
+// GPU: {tile.layout = #tile.layout<striped>} : tensor<16x64xf32>
+// CPU: {tile.layout = #tile.layout<lanes>} : tensor<16x64xf32>
+func.func @one_warp(%f: f32) attributes {tile.warps = 2 : i32} {
+  %x = tile.splat %f : tensor<16x64xf32>
   return
 }

@@ -1,5 +1,5 @@
-// The operations that gradients with keys first are made of, each on the CPU against plain loops: one value per column,
-// reductions along the rows, and products with a computed left side that is given transposed.
+// The operations that gradients with keys first and long rows are made of, each on the CPU against plain loops: one
+// value per column, reductions along rows and columns, and products with a computed left side that is given transposed.
 #include "tests/harness/seed.h"
 #include "tests/unit/cpu/tile_kernel.h"
 
@@ -8,7 +8,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <ostream>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace nsa::test {
 namespace {
@@ -32,17 +36,34 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CpuColumnOperations);
 
 struct Shape {
   int64_t rows, columns;
+  bool isByPanels;
 };
-constexpr Shape kShapes[] = {{1, 1}, {16, 32}, {37, 5}, {64, 33}, {8, 17}};
+constexpr Shape kShapes[] = {{1, 1, false},  {16, 32, true}, {37, 5, false},  {37, 5, true}, {64, 33, true},
+                             {8, 17, false}, {8, 17, true},  {3, 200, false}, {9, 64, false}};
+
+// The text of a test: ${M} rows, ${N} columns. ${LAST} takes the last column of %t, which is taken only of panels.
+// Without it, a tile has whole rows of vectors, unless its rows are multiples of 16.
+std::string fillShape(const std::string &text, const Shape &shape, std::map<std::string, std::string> others = {}) {
+  std::string rows = std::to_string(shape.rows), columns = std::to_string(shape.columns);
+  others.insert({{"ROW", kRow}, {"M", rows}, {"N", columns}});
+  const std::string last =
+      "%last = tile.reduce last %t : tensor<" + rows + "x" + columns + "xf32> -> tensor<" + rows + "xf32>";
+  others.emplace("LAST", shape.isByPanels ? last : "");
+  return fill(text, others);
+}
+
+void PrintTo(const Shape &shape, std::ostream *stream) {
+  *stream << shape.rows << " x " << shape.columns << (shape.isByPanels ? " by panels" : "");
+}
 
 // Elements that do not exist are zero, a map sees the number of the column, and a store goes where a vector says.
 TEST_P(CpuColumnOperations, MapsOfVectorsAndMatrices) {
   for (const Shape &shape : kShapes) {
-    SCOPED_TRACE(testing::Message() << shape.rows << " x " << shape.columns);
-    const TileKernel kernel(
-        fill(R"(
+    SCOPED_TRACE(testing::PrintToString(shape));
+    const TileKernel kernel(fillShape(R"(
       func.func @f(%x: !tile.view<f32, 1>, %v: !tile.view<f32, 1>, %y: !tile.view<f32, 1>, %z: !tile.view<f32, 1>, %past: i32) {
         %t = tile.load %x ${ROW} : !tile.view<f32, 1> -> tensor<${M}x${N}xf32>
+        ${LAST}
         %c = tile.load %v rows(%n) {
           %exists = arith.cmpi slt, %n, %past : i32
           tile.at [%n] if %exists
@@ -65,8 +86,8 @@ TEST_P(CpuColumnOperations, MapsOfVectorsAndMatrices) {
         } : tensor<${N}xf32, #tile.column>, !tile.view<f32, 1>
         return
       })",
-             {{"ROW", kRow}, {"M", std::to_string(shape.rows)}, {"N", std::to_string(shape.columns)}}),
-        GetParam());
+                                      shape),
+                            GetParam());
     GuardedBuffer x(size_t(shape.rows * shape.columns) * 4), v(size_t(shape.columns) * 4), y(x.size()),
         z(size_t(shape.columns + 1) * 4);
     draw(x);
@@ -128,41 +149,83 @@ TEST_P(CpuColumnOperations, ListsEndWhereTheirRowsDo) {
   }
 }
 
-// The lanes behind the last row hold what a map computes there, and no result.
-TEST_P(CpuColumnOperations, ReductionsAlongRows) {
-  for (const Shape &shape : kShapes) {
-    SCOPED_TRACE(testing::Message() << shape.rows << " x " << shape.columns);
-    const TileKernel kernel(
-        fill(R"(
-      func.func @f(%x: !tile.view<f32, 1>, %y: !tile.view<f32, 1>, %z: !tile.view<f32, 1>) {
+// Of %t plus a number: the sum and the maximum of each column, and of each row.
+class CpuReductions : public CpuColumnOperations {
+protected:
+  struct Results {
+    std::vector<float> columnSums, columnMaxima, rowSums, rowMaxima;
+  };
+
+  Results reduce(const Shape &shape, const std::string &added, GuardedBuffer &x) const {
+    const TileKernel kernel(fillShape(R"(
+      func.func @f(%x: !tile.view<f32, 1>, %a: !tile.view<f32, 1>, %b: !tile.view<f32, 1>, %c: !tile.view<f32, 1>, %d: !tile.view<f32, 1>) {
         %t = tile.load %x ${ROW} : !tile.view<f32, 1> -> tensor<${M}x${N}xf32>
-        %hundred = arith.constant dense<100.0> : tensor<${M}x${N}xf32>
-        %u = arith.addf %t, %hundred : tensor<${M}x${N}xf32>
-        %sum = tile.reduce add %u : tensor<${M}x${N}xf32> -> tensor<${N}xf32, #tile.column>
-        %max = tile.reduce max %u : tensor<${M}x${N}xf32> -> tensor<${N}xf32, #tile.column>
-        tile.store %sum, %y ${ROW} : tensor<${N}xf32, #tile.column>, !tile.view<f32, 1>
-        tile.store %max, %z ${ROW} : tensor<${N}xf32, #tile.column>, !tile.view<f32, 1>
+        ${LAST}
+        %added = arith.constant dense<${ADDED}> : tensor<${M}x${N}xf32>
+        %u = arith.addf %t, %added : tensor<${M}x${N}xf32>
+        %column_sum = tile.reduce add %u : tensor<${M}x${N}xf32> -> tensor<${N}xf32, #tile.column>
+        %column_max = tile.reduce max %u : tensor<${M}x${N}xf32> -> tensor<${N}xf32, #tile.column>
+        %row_sum = tile.reduce add %u : tensor<${M}x${N}xf32> -> tensor<${M}xf32>
+        %row_max = tile.reduce max %u : tensor<${M}x${N}xf32> -> tensor<${M}xf32>
+        tile.store %column_sum, %a ${ROW} : tensor<${N}xf32, #tile.column>, !tile.view<f32, 1>
+        tile.store %column_max, %b ${ROW} : tensor<${N}xf32, #tile.column>, !tile.view<f32, 1>
+        tile.store %row_sum, %c ${ROW} : tensor<${M}xf32>, !tile.view<f32, 1>
+        tile.store %row_max, %d ${ROW} : tensor<${M}xf32>, !tile.view<f32, 1>
         return
       })",
-             {{"ROW", kRow}, {"M", std::to_string(shape.rows)}, {"N", std::to_string(shape.columns)}}),
-        GetParam());
-    GuardedBuffer x(size_t(shape.rows * shape.columns) * 4), y(size_t(shape.columns) * 4), z(y.size());
+                                      shape, {{"ADDED", added}}),
+                            GetParam());
+    const size_t columns = size_t(shape.columns), rows = size_t(shape.rows);
+    GuardedBuffer a(columns * 4), b(columns * 4), c(rows * 4), d(rows * 4);
+    Slots slots;
+    slots.view(x.as<void>(), {shape.columns}).view(a.as<void>(), {1}).view(b.as<void>(), {1});
+    slots.view(c.as<void>(), {1}).view(d.as<void>(), {1});
+    kernel.run(slots);
+    auto values = [](GuardedBuffer &buffer, size_t count) {
+      return std::vector<float>(buffer.as<float>(), buffer.as<float>() + count);
+    };
+    return {values(a, columns), values(b, columns), values(c, rows), values(d, rows)};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Levels, CpuReductions, testing::ValuesIn(runnableFeatures()));
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CpuReductions);
+
+// The lanes behind the last row or column hold what a map computes there, and no result.
+TEST_P(CpuReductions, AlongRowsAndColumns) {
+  for (const Shape &shape : kShapes) {
+    SCOPED_TRACE(testing::PrintToString(shape));
+    GuardedBuffer x(size_t(shape.rows * shape.columns) * 4);
     draw(x);
     for (int64_t i = 0; i < shape.rows * shape.columns; ++i)
       x.as<float>()[i] -= 300; // so that a lane of zeros would be the greatest
-    Slots slots;
-    slots.view(x.as<void>(), {shape.columns}).view(y.as<void>(), {1}).view(z.as<void>(), {1});
-    kernel.run(slots);
-    for (int64_t column = 0; column < shape.columns; ++column) {
-      float sum = 0, most = -kInfinity;
-      for (int64_t row = 0; row < shape.rows; ++row) {
-        const float element = x.as<float>()[row * shape.columns + column] + 100;
-        sum += element;
-        most = std::max(most, element);
+    const Results results = reduce(shape, "100.0", x);
+    auto check = [&](int64_t first, int64_t count, int64_t step, float sum, float most) {
+      float expectedSum = 0, expectedMost = -kInfinity;
+      for (int64_t i = 0; i < count; ++i) {
+        const float element = x.as<float>()[first + i * step] + 100;
+        expectedSum += element;
+        expectedMost = std::max(expectedMost, element);
       }
-      ASSERT_EQ(y.as<float>()[column], sum) << "column " << column;
-      ASSERT_EQ(z.as<float>()[column], most) << "column " << column;
-    }
+      ASSERT_EQ(sum, expectedSum) << "from " << first;
+      ASSERT_EQ(most, expectedMost) << "from " << first;
+    };
+    for (int64_t column = 0; column < shape.columns; ++column)
+      check(column, shape.rows, shape.columns, results.columnSums[size_t(column)],
+            results.columnMaxima[size_t(column)]);
+    for (int64_t row = 0; row < shape.rows; ++row)
+      check(row * shape.columns, shape.columns, 1, results.rowSums[size_t(row)], results.rowMaxima[size_t(row)]);
+  }
+}
+
+TEST_P(CpuReductions, ASumOfNegativeZerosIsOne) {
+  for (const Shape &shape : kShapes) {
+    SCOPED_TRACE(testing::PrintToString(shape));
+    GuardedBuffer x(size_t(shape.rows * shape.columns) * 4);
+    std::fill_n(x.as<float>(), shape.rows * shape.columns, -0.0f);
+    const Results results = reduce(shape, "-0.0", x);
+    for (const std::vector<float> &sums : {results.columnSums, results.rowSums})
+      for (const float sum : sums)
+        ASSERT_TRUE(sum == 0 && std::signbit(sum)) << sum;
   }
 }
 
