@@ -16,9 +16,13 @@ TRIED = 5  # runs of a configuration, of which the fastest one counts
 EPSILON, CAP = 1e-5, 30.0
 
 
+def sizes_of(question):
+    return {name: int(value) for name, value in question["values"].items() if value.isdecimal()}
+
+
 def drawn(torch, device, question):
     """The inputs of a program by name, and its outputs, empty."""
-    size = {name: int(value) for name, value in question["values"].items()}
+    size = sizes_of(question)
     dtype = dtype_of(torch, question["dtype"])
     generator = torch.Generator(device=device).manual_seed(1)
 

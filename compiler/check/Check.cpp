@@ -4,6 +4,7 @@
 #include "compiler/check/KernelNames.h"
 #include "compiler/check/ProgramCheck.h"
 #include "compiler/driver/TileFiles.h"
+#include "compiler/language/syntax/FindName.h"
 #include "compiler/language/syntax/Format.h"
 #include "compiler/language/syntax/Suggestion.h"
 #include "compiler/render/TileHeader.h"
@@ -111,6 +112,7 @@ void checkWork(const SyntaxTree &kernel, std::span<const SyntaxTree *const> file
     int64_t number = 0;
     return std::ranges::find(known, name) == known.end() && !lookupEnumerator(name, number);
   };
+  std::vector<const language::Binding *> open;
   for (const SyntaxTree *file : files)
     for (const language::Item *item : file->items) {
       if (const auto *fixed = language::asIf<language::FixedItem>(item))
@@ -118,13 +120,21 @@ void checkWork(const SyntaxTree &kernel, std::span<const SyntaxTree *const> file
           known.push_back(name.text);
       if (const auto *constants = language::asIf<language::ConstItem>(item))
         for (const language::Binding &binding : constants->bindings)
-          if (!language::findName(binding.value, isUnknown))
-            known.push_back(binding.name.text);
+          open.push_back(&binding);
       if (const auto *scalars = language::asIf<language::ScalarItem>(item))
         for (const language::Field &field : scalars->scalars)
           if (field.type->element.text == "i32")
             known.push_back(field.name.text);
     }
+  // A constant may be made of one that is declared behind it, or in a library.
+  const auto becomesKnown = [&](const language::Binding *binding) {
+    if (language::findName(binding->value, isUnknown))
+      return false;
+    known.push_back(binding->name.text);
+    return true;
+  };
+  while (std::erase_if(open, becomesKnown) > 0)
+    continue;
   for (const language::Item *item : kernel.items)
     if (const auto *work = language::asIf<language::WorkItem>(item))
       for (const language::Binding &part : work->bindings) {
@@ -181,7 +191,10 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
   checkWords(*tree, diagnostics);
   checkSizes(*tree, program, diagnostics);
   checkWork(*tree, program, diagnostics);
-  if (tree->kernel->operators.empty())
+  if (const language::ReferenceItem *clause = language::referenceOf(*tree); clause && !tree->kernel->operators.empty())
+    diagnostics.error(clause->range, "a kernel of an operator has no reference")
+        .hint("the operator says which kernel defines its results");
+  else
     language::checkReference(*tree, files.programs(request.path), diagnostics);
   if (diagnostics.hasErrors())
     return failed(diagnostics);

@@ -1,4 +1,5 @@
 // ProgramInterface::make: from the declarations of a program to its interface.
+#include "compiler/language/syntax/FindName.h"
 #include "runtime/base/text.h"
 #include "runtime/program/parsed_program.h"
 #include "runtime/program/program_interface.h"
@@ -71,6 +72,7 @@ public:
     result->kernel = std::string(program.kernel().name.text);
     result->file = program.kernel().range.file->name();
     collect();
+    followAliases();
     NSA_RETURN_IF_ERROR(readScalars());
     NSA_RETURN_IF_ERROR(readFixed());
     NSA_RETURN_IF_ERROR(checkValues());
@@ -96,8 +98,6 @@ private:
             axes.emplace(each.name.text, each.extent);
         else if (const auto *record = asIf<RecordItem>(item))
           records.emplace(record->name.text, record->fields.size());
-        else if (const auto *function = asIf<FunctionItem>(item))
-          findStores(function->body.statements);
         else if (const auto *statement = asIf<StatementItem>(item))
           findStores({&statement->statement, 1});
       }
@@ -110,7 +110,7 @@ private:
       if (const auto *let = asIf<LetStatement>(&statement))
         for (const LetStatement::Binding &binding : let->bindings)
           for (const Name &name : binding.target.names)
-            aliases.emplace(name.text, binding.value);
+            aliases.emplace_back(name.text, binding.value);
     });
   }
 
@@ -287,17 +287,20 @@ private:
     return Status::invalid(what, inQuotes(name), "must have elements of io, f32, i32, bf16, fp16, or of a record");
   }
 
-  // A store to a picked tensor of a stack is a store to all of them.
-  bool isStored(const std::string &name) const {
-    if (stored.contains(name))
-      return true;
-    for (const auto &[alias, value] : aliases)
-      if (stored.contains(std::string(alias)))
-        if (const auto *stack = asIf<CallExpr>(value))
-          for (const Expr *each : stack->arguments)
-            if (const auto *named = asIf<NameExpr>(each); named && named->text == name)
-              return true;
-    return false;
+  // A store to a chosen tensor, or to one that is picked from a stack, is a store to all that it may be.
+  bool isStored(const std::string &name) const { return stored.contains(name); }
+
+  // Adds the names of which the values of stored names are made, until none is new.
+  void followAliases() {
+    for (size_t before = 0; before != stored.size();) {
+      before = stored.size();
+      for (const auto &[alias, value] : aliases)
+        if (stored.contains(std::string(alias)))
+          language::findName(value, [&](std::string_view name) {
+            stored.emplace(name);
+            return false;
+          });
+    }
   }
 
   Status readCodes() {
@@ -429,8 +432,9 @@ private:
   const Unknown unknown; // values
   std::shared_ptr<ProgramInterface> result{new ProgramInterface};
   std::vector<const FixedItem *> fixedItems;
-  std::map<std::string_view, const Expr *, std::less<>> constants, axes, aliases;
-  std::map<std::string_view, size_t, std::less<>> records; // their fields
+  std::map<std::string_view, const Expr *, std::less<>> constants, axes;
+  std::vector<std::pair<std::string_view, const Expr *>> aliases; // names and their values
+  std::map<std::string_view, size_t, std::less<>> records;        // their fields
   std::set<std::string> fixedNames, absent, stored;
 };
 

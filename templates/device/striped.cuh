@@ -79,6 +79,7 @@ inline constexpr bool kIsUniformRows<UniformRows<T, kRows, kWarps>> = true;
 template <typename Result, typename Function, typename... Inputs>
   requires kIsStriped<Result>
 NSA_DEVICE Result map(const Function &function, const Inputs &...inputs) {
+  static_assert(((Inputs::kWarps == Result::kWarps) && ...), "inputs and result of a map are on the same warps");
   Result result;
   if constexpr (kIsUniformRows<Result>) {
 #pragma unroll

@@ -66,6 +66,18 @@ store sums[at] = total
   const std::string softmax = " --program " NSA_SOURCE_DIR "/docs/examples/programs/softmax.tile";
 };
 
+// A row index without a bound stores behind the last row.
+TEST_F(OwnProgramJob, AStoreOutsideOfATensorIsTheProgramsFault) {
+  std::string text = test::readFile(program);
+  test::replaceOnce(text, " below rows", "");
+  const std::string job = "run --program " + scratch.write("unbounded.tile", text) +
+                          " --set columns=50 --set dtype=fp32 --set rows=20 --set scale=1 --output " + output + device;
+  const std::string message = fails(job);
+  EXPECT_NE(message.find("invalid argument: the program stores outside of its tensors: "), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("bytes behind y were written"), std::string::npos) << message;
+}
+
 TEST_F(OwnProgramJob, RunsOverTheTensorsOfAFile) {
   const std::string job = "run" + values + " --set scale=0.5 --input " + writeInput() + " --output " + output + device;
   const nlohmann::json cold = runJson(job);
@@ -228,7 +240,7 @@ TEST_F(OwnProgramJob, IsMeasuredBesideItsWork) {
   }
   EXPECT_EQ(report["results"][1].value("implementation", ""), "nsa tuned");
   EXPECT_GT(report["results"][1].value("tune_ms", 0.0), 0);
-  EXPECT_TRUE(std::filesystem::exists(results + "/program.csv"));
+  EXPECT_TRUE(std::filesystem::exists(results + "/own.csv"));
 
   const std::string table =
       run("bench program" + softmax + " --set columns=77 --set rows=50 --set dtype=bf16" + " --samples 3 --device cpu");

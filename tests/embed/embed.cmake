@@ -167,7 +167,7 @@ elseif(CASE MATCHES "^nsa_embed_hello")
         execute_process(COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1 ${python} ${programs}/host.py
           ${tree}/${LIBDIR}/${LIBRARY} ${programs}/softmax.tile
           WORKING_DIRECTORY ${build} OUTPUT_VARIABLE text COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
-        if(NOT text MATCHES "^The rows sum to 1.0000, and differ from those of numpy by ([0-9]e-(0[789]|1[0-9])|0e\\+00)\n$")
+        if(NOT text MATCHES "^The rows sum to 1.0000, and differ from numpy's result by ([0-9]e-(0[789]|1[0-9])|0e\\+00)\n$")
           message(FATAL_ERROR "host.py printed ${text}")
         endif()
         execute_process(COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1 ${python} ${programs}/host.py

@@ -116,9 +116,10 @@ TEST_F(ProgramCheck, WhatAProgramReports) {
   std::string text = kCopied;
   replaceOnce(text, "\n\nfixed", "\nimport status\n\nfixed");
   replaceOnce(text, "\n\nlet at =", "\n\nreport bad_page at tile * 10 if tile == 1\nlet at =");
-  EXPECT_EQ(checked(kCopied, text, 2),
-            "device error: block_table = sequence 10: every page of a sequence must be a page of the pools (hint: that "
-            "sequence was skipped: its output was not written, and its cache stands as it stood)");
+  EXPECT_EQ(
+      checked(kCopied, text, 2),
+      "device error: status = bad_page at 10: the program copied (copied.tile) reported it (hint: 'report bad_page' "
+      "in copied.tile or its libraries says when)");
 }
 
 TEST_F(ProgramCheck, WhatTheInterpreterLacks) {
@@ -134,7 +135,16 @@ TEST_F(ProgramCheck, ACallOfManyElements) {
       tensor.shape[0] = 1 << 20;
   };
   EXPECT_EQ(checked(), "invalid argument: tensors = more than 67108864 elements: a call that is checked has at most so "
-                       "many in all its tensors (hint: check a call of smaller sizes)");
+                       "many in all its tensors, with what lies between their elements (hint: check a call of smaller "
+                       "sizes)");
+  // As many elements as overflow 64 bits, at one place.
+  change = [](ProgramCall &call) {
+    for (nsa_tensor &tensor : call.tensors) {
+      tensor.shape[0] = tensor.shape[1] = INT32_MAX;
+      tensor.strides[0] = tensor.strides[1] = 0;
+    }
+  };
+  EXPECT_NE(checked().find("invalid argument"), std::string::npos);
   change = [](ProgramCall &call) { call.names[0] = "z"; };
   EXPECT_EQ(checked(), "invalid argument: tensor = z: the program declares no such tensor (hint: it declares x, y)");
   nsa_error error = {};

@@ -156,5 +156,32 @@ TEST_F(ProgramDeclarations, ConfigurationsAndTargets) {
            .c_str()});
 }
 
+// What is stored to a chosen tensor is stored to each that it may be, so none of them may overlap itself.
+TEST_F(ProgramDeclarations, AStoreToAChosenTensorIsAStoreToEach) {
+  std::string text = kDeclared;
+  replaceOnce(text, ", y[row: rows; place: columns]", ", (y, z)[row: rows; place: columns]");
+  replaceOnce(text, "for place", "let chosen = tile == 0 ? y : z\nfor place");
+  replaceOnce(text, "store y[", "store chosen[");
+  const tools::EngineHandle engine = engineOf(settings());
+  const auto request = ProgramRequest::ofText(std::move(text), {{"dtype", "fp32"}, {"columns", "50"}, {"rows", "20"}});
+  const Result<ProgramHandle> program = request.create(engine.get(), accelerator().stream());
+  ASSERT_TRUE(program) << program.status().toString();
+  std::vector<float> memory(1000);
+  for (const std::string overlapping : {"y", "z"}) {
+    nsa_tensor whole, repeated;
+    const int64_t shape[] = {20, 50};
+    nsa_tensor_rows(&whole, memory.data(), NSA_FP32, 2, shape);
+    repeated = whole;
+    repeated.strides[0] = 0;
+    const nsa_program_tensor bound[] = {
+        {"x", &whole}, {"y", overlapping == "y" ? &repeated : &whole}, {"z", overlapping == "z" ? &repeated : &whole}};
+    const nsa_program_scalar scale = {"scale", 1};
+    nsa_error error = {};
+    EXPECT_EQ(nsa_program_run(program->get(), bound, 3, &scale, 1, nullptr, 0, accelerator().stream(), &error),
+              NSA_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error.message).find(overlapping + ".strides"), std::string::npos) << error.message;
+  }
+}
+
 } // namespace
 } // namespace nsa::test

@@ -236,9 +236,8 @@ TEST_F(ProgramPolicies, AProgramThatCannotBeTunedIsSaidOnce) {
   }
   std::lock_guard lock(mutex);
   ASSERT_EQ(log.size(), 1u);
-  EXPECT_EQ(log[0],
-            "[tuner] tuning in the background: invalid argument: tensor x = 'row': has no extent, so no tensors "
-            "can be made with which the program is measured (hint: declare it, for example x[row: n])");
+  EXPECT_EQ(log[0], "[tuner] tuning in the background: invalid argument: tensor x = 'row': has no extent, so nothing "
+                    "says how large the tensor is (hint: declare it, for example x[row: n])");
 }
 
 // An engine that is destroyed ends the tuning; a program that is held runs on.

@@ -79,8 +79,8 @@ Result<nlohmann::ordered_json> prefill(bench::BenchDevice &device, const BenchFl
   std::unique_ptr<bench::PeerProcess> peers;
   const bool asked = !flags.peers.empty();
   if (!flags.noPeers && (asked || device.accelerator().isCuda())) {
-    Result<std::unique_ptr<bench::PeerProcess>> started =
-        bench::PeerProcess::start(asked ? flags.peers : bench::PeerProcess::shippedScript("torch_attention.py"), device.name());
+    Result<std::unique_ptr<bench::PeerProcess>> started = bench::PeerProcess::start(
+        asked ? flags.peers : bench::PeerProcess::shippedScript("torch_attention.py"), device.name());
     // A script that the user named has to run. The usual script needs python3 and torch, which are optional.
     if (!started && asked)
       return started.status();
@@ -138,7 +138,7 @@ std::pair<CLI::App &, BenchFlags &> addMeasuring(CLI::App &bench, Action &action
   addSampling(command, flags.choice, !flags.isSearch);
   flags.engine.addKernelBudget(command);
   flags.engine.addDevice(command);
-  addResults(command, flags.choice, name + ".csv");
+  addResults(command, flags.choice, name + ".json and " + name + ".csv");
   addJsonFlag(command, flags.json);
   flags.name = name;
   return {command, flags};
@@ -223,9 +223,8 @@ void addSampling(CLI::App &command, bench::LengthChoice &choice, bool withTune) 
                      "Measure the tuner's winner too, beside the compiler's best guess (default: --no-tune)");
 }
 
-void addResults(CLI::App &command, bench::LengthChoice &choice, const std::string &csv) {
-  addOption(command, "--results DIR", choice.results,
-            "Folder for " + command.get_name() + ".json and " + csv + " (default: nothing is written)");
+void addResults(CLI::App &command, bench::LengthChoice &choice, const std::string &files) {
+  addOption(command, "--results DIR", choice.results, "Folder for " + files + " (default: nothing is written)");
 }
 
 void printResultsPlace(const bench::LengthChoice &choice, const std::string &name) {

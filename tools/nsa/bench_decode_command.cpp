@@ -120,7 +120,8 @@ void addDecodeBench(CLI::App &bench, Action &action) {
   flags->engine.addDevice(*command);
   addShape(*command, *flags);
   addResults(*command, choice,
-             "decode.csv with S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual and reads_expected; of several "
+             "decode.json and decode.csv with S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual and reads_expected; of "
+             "several "
              "configurations or batches decode_NAME_bN.csv each");
   addJsonFlag(*command, flags->json);
   command->callback([flags, &action] {

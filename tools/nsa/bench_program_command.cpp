@@ -44,7 +44,7 @@ void addProgramBench(CLI::App &bench, Action &action) {
   addOption(command, "--peers FILE", flags.peers,
             "Script that measures other implementations of the program (bench/peers/torch_programs.py: the examples in "
             "torch and Triton)");
-  addResults(command, flags.choice, "NAME.csv, after the program");
+  addResults(command, flags.choice, "NAME.json and NAME.csv, after the program's name");
   addJsonFlag(command, flags.json);
 }
 

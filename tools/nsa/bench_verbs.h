@@ -18,7 +18,7 @@ Result<std::vector<bench::NamedSpec>> readSpecs(Operator op, const std::vector<s
 void addSampling(CLI::App &command, bench::LengthChoice &choice, bool withTune = true);
 // Adds the option --results, which names the folder for NAME.json and for the CSV files that `csv` describes. Without
 // it nothing is written.
-void addResults(CLI::App &command, bench::LengthChoice &choice, const std::string &csv);
+void addResults(CLI::App &command, bench::LengthChoice &choice, const std::string &files);
 // Calls `measure`, and shows on the terminal meanwhile what is being measured (`choice.progress`). After the
 // measurement, prints the report, either as JSON or as text: facts about the machine and the report's table.
 Result<nlohmann::ordered_json> measureAndPrint(bench::LengthChoice &choice, bool json,

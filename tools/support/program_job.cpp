@@ -198,10 +198,17 @@ Status DeviceProgram::enqueue(const nsa_program *program) const {
                                   workspace.size(), accelerator->stream(), nullptr));
 }
 
+// A store outside of a tensor is the program's fault, and of the workspace the library's.
 Status DeviceProgram::checkGuards() const {
   NSA_RETURN_IF_ERROR(accelerator->checkGuards(workspace, "the workspace"));
   for (const auto &[name, entry] : entries)
-    NSA_RETURN_IF_ERROR(accelerator->checkGuards(entry.buffer, name));
+    if (const Status status = accelerator->checkGuards(entry.buffer, name); !status.isOk())
+      return Status(ErrorInfo{.code = ErrorCode::kInvalidArgument,
+                              .field = "program",
+                              .value = name,
+                              .rule = "is stored to outside of its elements",
+                              .message = "the program stores outside of its tensors: " + status.error().message,
+                              .hint = "nsa check names stores without a bound, and nsa_program_check the place"});
   return Status::ok();
 }
 

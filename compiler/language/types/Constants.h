@@ -53,9 +53,6 @@ std::optional<Constant> evaluateConstant(const Expr *expr,
                                          const std::function<std::optional<Constant>(std::string_view)> &lookup,
                                          Diagnostics &diagnostics);
 
-// The first name of such an expression that `matches`; nullptr: none does.
-const NameExpr *findName(const Expr *expr, const std::function<bool(std::string_view)> &matches);
-
 // One operation of constants in the body of a program, where a number with a point is real and comparisons are bool.
 // Nothing, if it is none or has no result (a division by zero).
 std::optional<Constant> foldConstants(BinaryOp op, const Constant &left, const Constant &right);

@@ -1,5 +1,6 @@
 #include "compiler/language/types/Declarations.h"
 
+#include "compiler/language/syntax/FindName.h"
 #include "compiler/language/syntax/Suggestion.h"
 #include "runtime/base/problem.h"
 

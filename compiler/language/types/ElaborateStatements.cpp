@@ -204,9 +204,13 @@ void Elaborator::add(const AddStatement &statement) {
     return;
   }
   const Typed value = expr(*statement.value);
+  const SourceRange range = joined(statement.target.range, statement.value->range);
+  if (!binding->isVariable) {
+    assign(statement.target, value, range); // reports it
+    return;
+  }
   if (!value || !binding->value)
     return;
-  const SourceRange range = joined(statement.target.range, statement.value->range);
   if (value.isArithmetic() && binding->value.isArithmetic() && elementOf(value) != Element::kNone &&
       !isStorage(elementOf(value)) && elementOf(value) != binding->value.value->element) {
     Diagnostic &message =

@@ -26,13 +26,11 @@ def main(library, path):
     must(nsa.nsa_program_workspace_size(program, c.byref(size), c.byref(error)))
     workspace = np.empty(size.value + 255, np.uint8)
     aligned = c.c_void_p((workspace.ctypes.data + 255) // 256 * 256)
-    # The program takes a row as pieces of 16 elements.
-    pieces = {name: array.reshape(rows, columns // 16, 16) for name, array in (("x", x), ("y", y))}
-    bound = list_of(Named, {name: c.pointer(tensor_of(nsa, array)) for name, array in pieces.items()})
+    bound = list_of(Named, {name: c.pointer(tensor_of(nsa, array)) for name, array in (("x", x), ("y", y))})
     must(nsa.nsa_program_run(program, bound, c.c_size_t(len(bound)), None, c.c_size_t(0), aligned, size, None, c.byref(error)))
     expected = np.exp(x - x.max(axis=1, keepdims=True))
     worst = np.abs(y - expected / expected.sum(axis=1, keepdims=True)).max()
-    print(f"The rows sum to {y.sum(axis=1).mean():.4f}, and differ from those of numpy by {worst:.0e}")
+    print(f"The rows sum to {y.sum(axis=1).mean():.4f}, and differ from numpy's result by {worst:.0e}")
 
 if __name__ == "__main__":
     sys.exit(main(*sys.argv[1:]) if len(sys.argv) == 3 else "usage: python3 host.py TREE/lib/libnsa.so softmax.tile")

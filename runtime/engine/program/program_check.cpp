@@ -56,12 +56,16 @@ class TensorBytes {
 public:
   explicit TensorBytes(const Tensor &tensor) : tensor(tensor) {
     for (int axis = 0; axis < tensor.rank; ++axis) {
-      count *= tensor.shape[static_cast<size_t>(axis)];
+      // An input may have strides of 0, so extents alone do not bound the product.
+      if (__builtin_mul_overflow(count, tensor.shape[static_cast<size_t>(axis)], &count))
+        count = std::numeric_limits<int64_t>::max();
       last += std::max<int64_t>(tensor.shape[static_cast<size_t>(axis)] - 1, 0) * tensor.strideOf(axis);
     }
   }
 
   int64_t elements() const { return count; }
+  // The elements of the tensor, or from its first element to its last one if these are more.
+  int64_t spread() const { return std::max(count, last + 1); }
   Status download(Device &device) {
     if (count == 0)
       return Status::ok();
@@ -152,11 +156,12 @@ Status checkProgramCall(const CheckedProgram &program, Device &device, std::span
   call.tensors[std::string(ProgramInterface::kStatusTensor)] = {
       interpreter::Element::kI32, {kDeviceStatusWords}, std::vector<Cell>(kDeviceStatusWords)};
   std::vector<TensorBytes> memory;
-  int64_t elements = 0;
+  int64_t left = kMostElements;
   for (const NamedTensor &named : tensors)
-    if ((elements += memory.emplace_back(named.tensor).elements()) > kMostElements)
+    if ((left -= std::min(memory.emplace_back(named.tensor).spread(), kMostElements + 1)) < 0)
       return Status::invalid("tensors", "more than " + std::to_string(kMostElements) + " elements",
-                             "a call that is checked has at most so many in all its tensors",
+                             "a call that is checked has at most so many in all its tensors, with what lies between "
+                             "their elements",
                              "check a call of smaller sizes");
   for (size_t number = 0; number < tensors.size(); ++number) {
     const NamedTensor &named = tensors[number];

@@ -45,9 +45,10 @@ typedef struct nsa_program_scalar {
 
 /* Reads the program, and finds or makes its kernel for the values, as nsa_plan_create_with does for a spec. What is
  * read here is what runs: a file that changes later changes no nsa_program. The key of the kernel is a digest of the
- * program's texts, its reference's included, and the values. Under the policy `background` a later call with the same texts and values gets the
- * kernel that was tuned meanwhile; nsa_stats.background_pending says whether one is to come, as no callback does. A
- * program is immutable and may be run by many threads at once. It may be destroyed after its engine. */
+ * program's texts, its reference's included, and the values. Under the policy `background`, a
+ * later call with the same texts and values gets the kernel that was tuned meanwhile. No callback tells of it. While
+ * nsa_stats.background_pending is not 0, a tuning is under way. A program is immutable and may be run by many threads
+ * at once. It may be destroyed after its engine. */
 NSA_API nsa_status nsa_program_create(nsa_engine *engine, const nsa_program_source *source,
                                       const nsa_program_value *values, size_t value_count, void *stream,
                                       nsa_program **program, nsa_error *error) NSA_NOEXCEPT;
@@ -69,14 +70,16 @@ NSA_API nsa_status nsa_program_run(const nsa_program *program, const nsa_program
  * whole. The tensors are as for nsa_run of the engine's device. If nothing is found, the tensors that the program
  * stores to get what the interpreter has computed; otherwise no tensor is changed. Waits for `stream` before, returns
  * when all is done, and may not be captured. The interpreter takes about a microsecond for each operation of an
- * element, and has neither lists (`top`) nor calls of more than 2^26 elements: NSA_UNSUPPORTED and
- * NSA_INVALID_ARGUMENT. */
+ * element. It has no lists: a program with `top` is NSA_UNSUPPORTED. A call has at most 2^26 elements in all its
+ * tensors, with what lies between their elements: more are NSA_INVALID_ARGUMENT. A report of an earlier run that
+ * nsa_program_status has not returned yet is returned first. */
 NSA_API nsa_status nsa_program_check(const nsa_program *program, const nsa_program_tensor *tensors, size_t tensor_count,
                                      const nsa_program_scalar *scalars, size_t scalar_count, void *stream,
                                      nsa_error *error) NSA_NOEXCEPT;
 
 /* For debugging. Runs the program as nsa_program_run does, waits, and says as JSON how far its results are from the
- * results of the program with the first configuration that the compiler lists, on the same tensors: for each tensor
+ * results of the program with the first configuration that the compiler lists, on the same tensors (the clause
+ * `reference` is for tunings alone): for each tensor
  * that the program stores to the kernels and the errors of nsa_plan_compare_report. Free the text with nsa_free. The
  * call compiles that configuration, and needs device memory for copies of these tensors. It fails while `stream`
  * captures, and under the miss policy `fail`. */

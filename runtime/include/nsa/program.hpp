@@ -94,6 +94,15 @@ public:
                                   workspaceBytes, stream, nullptr));
   }
 
+  // Runs the call in an interpreter, and throws an Error that says what the program does that it must not do
+  // (nsa_program_check).
+  void check(std::initializer_list<ProgramTensor> tensors, std::initializer_list<ProgramScalar> scalars,
+             void *stream = nullptr) const {
+    const Arguments call(tensors.begin(), tensors.size(), scalars.begin(), scalars.size());
+    detail::check(
+        nsa_program_check(program.get(), call.tensors, tensors.size(), call.scalars, scalars.size(), stream, nullptr));
+  }
+
   // Runs and waits, and returns the JSON of nsa_program_compare.
   std::string compare(std::initializer_list<ProgramTensor> tensors, std::initializer_list<ProgramScalar> scalars,
                       void *workspace, std::size_t workspaceBytes, void *stream = nullptr) const {

@@ -90,6 +90,14 @@ TEST_F(ProgramWrapper, AComparisonIsTheTextOfTheLibrary) {
   EXPECT_EQ(y, std::vector<float>(y.size(), 5));
 }
 
+TEST_F(ProgramWrapper, Checks) {
+  const nsa::Program program = engine->program(source, values);
+  program.check({{"x", nsa::Tensor(x, {kRows, kColumns})}, {"y", nsa::Tensor(y, {kRows, kColumns})}},
+                {{"scale", 2}, {"shift", 3}});
+  EXPECT_EQ(y, std::vector<float>(y.size(), 5)) << "what the interpreter computes";
+  EXPECT_THROW(program.check({{"x", nsa::Tensor(x, {kRows, kColumns})}}, {{"scale", 2}, {"shift", 3}}), nsa::Error);
+}
+
 TEST_F(ProgramWrapper, AProgramOfAFileOutlivesItsEngineAndMoves) {
   const nsa::test::Scratch scratch;
   nsa::Program program = engine->program(nsa::ProgramSource::file(scratch.write("scaled.tile", kText)), values);
