@@ -124,11 +124,10 @@ Result<nlohmann::ordered_json> benchProgram(BenchDevice &device, const ProgramCh
     return report.add(std::move(row));
   };
   if (peers) {
-    NSA_ASSIGN_OR_RETURN(PeerProcess::Peers prepared,
-                         peers->prepare({{"program", interface->name()},
-                                         {"dtype", dtypeName(interface->dtype())},
-                                         {"values", choice.request.values}},
-                                        device.flush()));
+    NSA_ASSIGN_OR_RETURN(PeerProcess::Peers prepared, peers->prepare({{"program", interface->name()},
+                                                                      {"dtype", dtypeName(interface->dtype())},
+                                                                      {"values", choice.request.values}},
+                                                                     device.flush()));
     others = std::move(prepared.contenders);
     for (const PeerProcess::Absent &absent : prepared.absent)
       NSA_RETURN_IF_ERROR(addAbsent(absent.name, absent.reason));

@@ -112,7 +112,6 @@ void checkWork(const SyntaxTree &kernel, std::span<const SyntaxTree *const> file
     int64_t number = 0;
     return std::ranges::find(known, name) == known.end() && !lookupEnumerator(name, number);
   };
-  std::vector<const language::Binding *> open;
   for (const SyntaxTree *file : files)
     for (const language::Item *item : file->items) {
       if (const auto *fixed = language::asIf<language::FixedItem>(item))
@@ -120,21 +119,13 @@ void checkWork(const SyntaxTree &kernel, std::span<const SyntaxTree *const> file
           known.push_back(name.text);
       if (const auto *constants = language::asIf<language::ConstItem>(item))
         for (const language::Binding &binding : constants->bindings)
-          open.push_back(&binding);
+          if (!language::findName(binding.value, isUnknown))
+            known.push_back(binding.name.text);
       if (const auto *scalars = language::asIf<language::ScalarItem>(item))
         for (const language::Field &field : scalars->scalars)
           if (field.type->element.text == "i32")
             known.push_back(field.name.text);
     }
-  // A constant may be made of one that is declared behind it, or in a library.
-  const auto becomesKnown = [&](const language::Binding *binding) {
-    if (language::findName(binding->value, isUnknown))
-      return false;
-    known.push_back(binding->name.text);
-    return true;
-  };
-  while (std::erase_if(open, becomesKnown) > 0)
-    continue;
   for (const language::Item *item : kernel.items)
     if (const auto *work = language::asIf<language::WorkItem>(item))
       for (const language::Binding &part : work->bindings) {

@@ -142,10 +142,6 @@ TEST_F(LanguageCheck, AWorkIsMadeOfTheCallsNumbers) {
       check(changed("threads", "const row_bytes = columns * dtype_bytes\nwork bytes = 2 * rows * row_bytes\nthreads"))
           .messages,
       "");
-  scratch.write("library/sizes.tile", "library sizes\nconst unit = 2\n");
-  std::string imports = changed("threads", "const all = unit * columns\nwork bytes = rows * all\nthreads");
-  test::replaceOnce(imports, "fixed ", "import sizes\nfixed ");
-  EXPECT_EQ(check(imports).messages, "") << "a constant of a library";
   for (const char *name : {"row_tile", "dot_step", "tiles", "warp_rows", "scale"})
     EXPECT_EQ(check(changed("threads 32 * warps\n",
                             "const warp_rows = row_tile / warps\nscalar scale: f32\nwork flops = rows * " +
