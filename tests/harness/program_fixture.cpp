@@ -100,10 +100,12 @@ std::vector<std::byte> ProgramCall::placed(const ExampleTensor &tensor, size_t i
   for (int64_t i = 0; withValues && i < static_cast<int64_t>(tensor.values.size()); ++i) {
     const int64_t at = i / rowLength(tensor) * pitch + i % rowLength(tensor);
     const double value = tensor.values[static_cast<size_t>(i)];
-    if (const auto integer = static_cast<int32_t>(value); tensor.dtype == DType::kI32)
+    if (tensor.dtype == DType::kI32) {
+      const auto integer = static_cast<int32_t>(value);
       memcpy(bytes.data() + at * static_cast<int64_t>(sizeof integer), &integer, sizeof integer);
-    else
+    } else {
       reference::storeElement(tensor.dtype, bytes.data(), at, value);
+    }
   }
   return bytes;
 }
