@@ -48,7 +48,7 @@ public:
   Status upload(Example other);
   // Fails the running test unless all outputs are within the tolerance, and nothing was written beside them.
   void expectRight() const { expectRight(example); }
-  // The same with other outputs than those of the example that was uploaded.
+  // The same with the outputs of another example than the uploaded one.
   void expectRight(const Example &expected) const;
 
 private:
