@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <bit>
+#include <limits>
 
 using namespace mlir;
 
@@ -242,6 +243,22 @@ mlir::Value Lowering::castElement(mlir::Value operand, Element from, Element to,
   return arith::TruncIOp::create(builder, loc, type, operand);
 }
 
+// The divisor of integers, or 1 where the quotient has no value: a CPU ends the process there, and C++ leaves the whole
+// program undefined. What is known to be above 0 stays as it is.
+static mlir::Value safeDivisor(OpBuilder &builder, const Value *divisor, mlir::Value left, mlir::Value right,
+                               llvm::function_ref<mlir::Value(int64_t)> number, Location loc) {
+  if (isPositive(divisor) || (isConstant(divisor) && divisor->number.integer < -1))
+    return right;
+  const auto equals = [&](mlir::Value value, int64_t integer) -> mlir::Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, value, number(integer));
+  };
+  const bool isLong = getElementTypeOrSelf(left.getType()).isInteger(64);
+  const int64_t least = isLong ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
+  mlir::Value overflows = arith::AndIOp::create(builder, loc, equals(right, -1), equals(left, least));
+  mlir::Value isUnsafe = arith::OrIOp::create(builder, loc, equals(right, 0), overflows);
+  return arith::SelectOp::create(builder, loc, isUnsafe, number(1), right);
+}
+
 mlir::Value Lowering::element(const Value *value, ArrayRef<mlir::Value> operands, Type type, Location loc) {
   const bool isReal = isFloat(value->element);
   const auto number = [&](int64_t integer) -> mlir::Value {
@@ -262,10 +279,15 @@ mlir::Value Lowering::element(const Value *value, ArrayRef<mlir::Value> operands
     return isReal ? arith::MulFOp::create(builder, loc, operands[0], operands[1]).getResult()
                   : arith::MulIOp::create(builder, loc, operands[0], operands[1]).getResult();
   case Op::kDivide:
-    return isReal ? arith::DivFOp::create(builder, loc, operands[0], operands[1]).getResult()
-                  : arith::DivSIOp::create(builder, loc, operands[0], operands[1]).getResult();
+    if (isReal)
+      return arith::DivFOp::create(builder, loc, operands[0], operands[1]);
+    return arith::DivSIOp::create(
+        builder, loc, operands[0],
+        safeDivisor(builder, value->operands[1], operands[0], operands[1], number, location(value->range)));
   case Op::kRemainder:
-    return arith::RemSIOp::create(builder, loc, operands[0], operands[1]);
+    return arith::RemSIOp::create(
+        builder, loc, operands[0],
+        safeDivisor(builder, value->operands[1], operands[0], operands[1], number, location(value->range)));
   case Op::kMin:
     return isReal ? arith::MinNumFOp::create(builder, loc, operands[0], operands[1]).getResult()
                   : arith::MinSIOp::create(builder, loc, operands[0], operands[1]).getResult();

@@ -78,7 +78,7 @@ Cell integers(Operation op, Element element, Cell a, Cell b) {
     result = static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
     break;
   case Operation::kDivide:
-    result = y == 0 ? 0 : x / y;
+    result = y == 0 ? x : x / y;
     break;
   case Operation::kRemainder:
     result = y == 0 ? 0 : x % y;

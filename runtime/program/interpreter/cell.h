@@ -66,7 +66,8 @@ double roundedTo(Element element, double value);
 Cell roundedTo(Element element, Cell cell);
 // What `as` makes of it: a number with a fraction loses it on the way to an integer.
 Cell castTo(Element element, Cell cell);
-// An operation of numbers of the type, of which a comparison makes a bool. Integer division by 0 is 0.
+// An operation of numbers of the type, of which a comparison makes a bool. Integers are divided by 1 where the divisor
+// is 0.
 Cell compute(Operation op, Element element, Cell a, Cell b = {}, Cell c = {});
 // A product of f32 that a compiler may fuse with the sum that takes it, so that it is not rounded on its way there.
 Cell fusable(Cell product, Cell a, Cell b);

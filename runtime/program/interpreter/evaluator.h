@@ -73,6 +73,8 @@ private:
   TileValue picked(const TileValue &base, const Axis *along, const TileValue &index,
                    const language::SourceRange &range);
   TileValue elementwise(Operation op, std::span<const TileValue> operands, const language::SourceRange &range);
+  // What exists of two integers that are divided is divided by no 0.
+  void checkDivisor(std::span<const TileValue *const> operands, const language::SourceRange &range);
   TileValue select(const TileValue &condition, const TileValue &ifTrue, const TileValue &ifFalse,
                    const language::SourceRange &range);
   static TileValue converted(const TileValue &value, Element element);
@@ -159,7 +161,8 @@ private:
   std::vector<const language::Statement *> body;
 
   std::vector<Frame> frames;
-  int unchosen = 0; // greater than 0: what is computed here is not chosen, and serves for its axes alone
+  int unchosen = 0;        // greater than 0: what is computed here is not chosen, and serves for its axes alone
+  int chosenByElement = 0; // greater than 0: a condition of elements says which elements of what is computed here count
   int64_t program = 0, stores = 0;
 };
 

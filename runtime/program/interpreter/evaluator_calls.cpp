@@ -317,9 +317,7 @@ void Evaluator::checkWhen(const TileValue &value, const TileValue &predicate, co
     Diagnostic *message = fault(Fault::Kind::kBrokenWhen, expr.when->range);
     if (!message)
       continue;
-    std::string place;
-    for (const Axis *axis : walk.axes())
-      place.append(place.empty() ? "" : ", ").append(axis->name).append(" = " + std::to_string(walk.place(axis)));
+    const std::string place = walk.placeText();
     message->text = "the mask leaves out " + (place.empty() ? "its value" : place + " of its tile") +
                     ", and 'when' does not hold there";
     message->note(walk.exists(along) ? "the predicate fails there, in " + programText(program)

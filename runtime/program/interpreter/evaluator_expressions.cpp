@@ -129,9 +129,12 @@ TileValue Evaluator::binary(const BinaryExpr &expr) {
                        left.axes.empty() && left.cells[0].isTrue() != isAnd;
   if (decides && left.isConstant())
     return left;
+  const bool isByElement = (isAnd || expr.op == BinaryOp::kOr) && !left.axes.empty();
   unchosen += decides ? 1 : 0;
+  chosenByElement += isByElement ? 1 : 0;
   const TileValue right = this->expr(*expr.right);
   unchosen -= decides ? 1 : 0;
+  chosenByElement -= isByElement ? 1 : 0;
   if (left.element == Element::kWord && left.isTile() && right.element == Element::kWord)
     return TileValue::of(Element::kTruth, ((left.word == right.word) == (expr.op == BinaryOp::kEqual)) ? 1.0 : 0.0);
   return elementwise(operationOf(expr.op), std::array{left, right}, expr.range);
@@ -156,10 +159,12 @@ TileValue Evaluator::conditional(const ConditionalExpr &expr) {
     return this->expr(condition.cells[0].isTrue() ? *expr.ifTrue : *expr.ifFalse);
   const bool onlyTrue = isOne && condition.cells[0].isTrue(), onlyFalse = isOne && !onlyTrue;
   unchosen += onlyFalse ? 1 : 0;
+  chosenByElement += isOne ? 0 : 1;
   const TileValue ifTrue = this->expr(*expr.ifTrue);
   unchosen += (onlyTrue ? 1 : 0) - (onlyFalse ? 1 : 0);
   const TileValue ifFalse = this->expr(*expr.ifFalse);
   unchosen -= onlyTrue ? 1 : 0;
+  chosenByElement -= isOne ? 0 : 1;
   return select(condition, ifTrue, ifFalse, expr.range);
 }
 
@@ -297,6 +302,8 @@ TileValue Evaluator::elementwise(Operation op, std::span<const TileValue> operan
   std::vector<const TileValue *> values;
   for (const TileValue &value : typed)
     values.push_back(&value);
+  if ((op == Operation::kDivide || op == Operation::kRemainder) && type == Element::kI32)
+    checkDivisor(values, range);
   const bool isTruth = isComparison(op) || op == Operation::kAnd || op == Operation::kOr || op == Operation::kNot;
   const Element result = !isTruth ? type
                          : std::ranges::all_of(operands, [](const auto &each) { return each.isConstant(); })
@@ -309,6 +316,29 @@ TileValue Evaluator::elementwise(Operation op, std::span<const TileValue> operan
         compute(op, type, cells[0], cells.size() > 1 ? cells[1] : Cell(), cells.size() > 2 ? cells[2] : Cell());
     return isFusable ? fusable(made, cells[0], cells[1]) : made;
   });
+}
+
+void Evaluator::checkDivisor(std::span<const TileValue *const> operands, const SourceRange &range) {
+  if (unchosen > 0 || chosenByElement > 0)
+    return;
+  TileValue both;
+  AxisSet axes;
+  for (const TileValue *operand : operands) {
+    both.inherit(*operand);
+    axes.insert(operand->axes.begin(), operand->axes.end());
+  }
+  for (const auto &[axis, places] : both.exists)
+    axes.insert(axis);
+  Walk walk(axes, {operands.begin(), operands.end()});
+  for (size_t i = 0; i < walk.size(); ++i, walk.next()) {
+    if (walk.at(1).isTrue() || walk.at(1).error != 0 || !walk.exists(both))
+      continue;
+    if (Diagnostic *message = fault(Fault::Kind::kDividedByZero, range)) {
+      message->text = "an integer is divided by 0";
+      message->note("it is " + (walk.axes().empty() ? "" : "at " + walk.placeText() + " of the tile, ") + "in " +
+                    programText(program));
+    }
+  }
 }
 
 int64_t Evaluator::integer(const Expr &expr) { return integer(this->expr(expr), expr.range); }

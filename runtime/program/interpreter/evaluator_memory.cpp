@@ -23,6 +23,8 @@ Evaluator::Address Evaluator::address(const Place &place) {
     fail(place.range, "is no tensor");
   Address result;
   result.memory = tensor.memory;
+  // A row that its condition leaves out has no place.
+  chosenByElement += place.condition ? 1 : 0;
   for (const Expr *coordinate : place.coordinates) {
     const TileValue value = expr(*coordinate);
     if (value.kind == TileValue::Kind::kTuple)
@@ -30,6 +32,7 @@ Evaluator::Address Evaluator::address(const Place &place) {
     else
       result.coordinates.push_back(value);
   }
+  chosenByElement -= place.condition ? 1 : 0;
   if (result.coordinates.size() != result.memory->coordinates)
     fail(place.range, "the tensor has another number of coordinates");
   if (place.column) {

@@ -1,10 +1,10 @@
 // An interpreter of the tile language, which reads syntax trees alone: neither the type checker nor the lowering of the
 // compiler takes part, so that what a compiled program computes can be compared with what docs/language.md says. It
 // also finds what a program does that it must not do: loads and stores outside of a tensor, two rows that are stored to
-// one place, and masks that leave out something where their `when` does not hold. It runs all programs of a grid one
-// after another, on tensors of this host. It knows the language without lists (top, insert, next), tensors of pages,
-// and stores along outer axes. A program that the compiler refuses may run here. Thread-safety: a call belongs to one
-// thread.
+// one place, masks that leave out something where their `when` does not hold, and integers that are divided by 0. It
+// runs all programs of a grid one after another, on tensors of this host. It knows the language without lists (top,
+// insert, next), tensors of pages, and stores along outer axes. A program that the compiler refuses may run here.
+// Thread-safety: a call belongs to one thread.
 #pragma once
 
 #include "compiler/language/syntax/Syntax.h"
@@ -38,7 +38,7 @@ struct TileCall {
 
 // What a correct program does not do, at one place of its text.
 struct Fault {
-  enum class Kind : uint8_t { kOutside, kStoredTwice, kBrokenWhen };
+  enum class Kind : uint8_t { kOutside, kStoredTwice, kBrokenWhen, kDividedByZero };
 
   Kind kind;
   std::string message; // "file:line:col: error: ..", the line, a caret and notes, as nsa check writes it

@@ -53,6 +53,13 @@ int64_t Walk::place(const Axis *axis) const {
   return places[static_cast<size_t>(std::ranges::find(list, axis) - list.begin())];
 }
 
+std::string Walk::placeText() const {
+  std::string text;
+  for (size_t i = 0; i < list.size(); ++i)
+    text.append(text.empty() ? "" : ", ").append(list[i]->name).append(" = " + std::to_string(places[i]));
+  return text;
+}
+
 bool Walk::exists(const TileValue &value) const {
   return std::ranges::all_of(value.exists, [&](const auto &known) {
     const auto found = std::ranges::find(list, known.first);

@@ -88,6 +88,8 @@ public:
   const Cell &at(size_t value) const { return values[value]->cells[offsets[value]]; }
   // The number of the place along an axis of the walk.
   int64_t place(const Axis *axis) const;
+  // "row = 1, c = 0" of all axes
+  std::string placeText() const;
   bool exists(const TileValue &value) const;
   void next();
 

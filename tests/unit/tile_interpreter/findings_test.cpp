@@ -115,6 +115,29 @@ TEST(TileFindings, AWhenThatIsTooNarrow) {
   EXPECT_TRUE(faults("at + iota(c) < 6", "c when tile == 0").empty());
 }
 
+TEST(TileFindings, IntegersDividedByZero) {
+  // The second program has one row, whose number is 2. Of the first one's rows one is divided by 0, in four columns.
+  expectFault(faultsOf(3, std::string(kRows) + "store y[at] = ((iota(c) + 8) / (at - 1)) as f32"),
+              Fault::Kind::kDividedByZero, 4,
+              "program.tile:9:16: error: an integer is divided by 0\n"
+              "store y[at] = ((iota(c) + 8) / (at - 1)) as f32\n"
+              "               ^~~~~~~~~~~~~~~~~~~~~~~~\n"
+              "note: it is at row = 1, c = 0 of the tile, in the program tile = 0\n"
+              "note: it is the first one of 4 elements\n");
+  expectFault(faultsOf(2, std::string(kRows) + "store y[at] = (rows % (rows - 2)) as f32"), Fault::Kind::kDividedByZero,
+              1,
+              "program.tile:9:16: error: an integer is divided by 0\n"
+              "store y[at] = (rows % (rows - 2)) as f32\n"
+              "               ^~~~~~~~~~~~~~~~~\n"
+              "note: it is in the program tile = 0\n");
+  // What does not exist, what is not chosen, and a row that a condition leaves out.
+  EXPECT_TRUE(faultsOf(3, std::string(kRows) + "store y[at] = (8 / (at - 3)) as f32").empty());
+  EXPECT_TRUE(faultsOf(3, std::string(kRows) + "store y[at] = (at == 1 ? 0 : 8 / (at - 1)) as f32").empty());
+  EXPECT_TRUE(faultsOf(3, std::string(kRows) + "store y[at] = at != 1 && 8 / (at - 1) > 1 ? 1.0 : 0.0").empty());
+  EXPECT_TRUE(faultsOf(3, std::string(kRows) + "store y[at] = rows == 3 ? 0.0 : (8 / (rows - 3)) as f32").empty());
+  EXPECT_TRUE(faultsOf(3, std::string(kRows) + "store y[at] = load x[0 / (at - 1) if at != 1]").empty());
+}
+
 TEST(TileFindings, ReportsAreKept) {
   TileCall call = callOf(3);
   const TileFindings findings = interpret(program("report wrong at tile * 10 if tile == 1", "code wrong = 6"), call);
