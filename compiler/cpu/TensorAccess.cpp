@@ -62,7 +62,9 @@ RowTransfer FunctionLowering::transferOf(Value tile, const TensorView &view, con
   if (!columns.count) {
     Value rowColumns = b.createOrFold<arith::ExtSIOp>(b.getI64Type(), mapping.lookup(columns.rowColumns));
     Value left = arith::SubIOp::create(b, rowColumns, firstColumn(columns));
-    transfer.runtimeColumns = arith::MinSIOp::create(b, left, b.i64(columns.width));
+    // A chunk behind the end of the row has no columns.
+    Value there = arith::MaxSIOp::create(b, left, b.i64(0));
+    transfer.runtimeColumns = arith::MinSIOp::create(b, there, b.i64(columns.width));
   }
   transfer.storage = plan.storageOf(tile);
   transfer.tile = bufferOf(tile);

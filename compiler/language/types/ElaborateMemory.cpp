@@ -74,45 +74,6 @@ bool Elaborator::address(const language::Place &place, bool isStore, Address &re
   return true;
 }
 
-// A quotient that is known to have no remainder. nullptr: it may have one.
-Value *Elaborator::dividedExactly(Value *value, int64_t divisor, const SourceRange &range) {
-  const auto number = [&](int64_t integer) {
-    return builder.constant(Constant::ofInteger(integer), Element::kI32, range);
-  };
-  if (isConstant(value))
-    return value->number.integer % divisor == 0 ? number(value->number.integer / divisor) : nullptr;
-  switch (value->op) {
-  case Op::kMultiply:
-    for (size_t i = 0; i < 2; ++i)
-      if (isConstant(value->operands[i]) && value->operands[i]->number.integer % divisor == 0)
-        return builder.elementwise(Op::kMultiply, Element::kI32,
-                                   {value->operands[1 - i], number(value->operands[i]->number.integer / divisor)},
-                                   range);
-    return nullptr;
-  case Op::kAdd:
-  case Op::kSubtract: {
-    Value *left = dividedExactly(value->operands[0], divisor, range);
-    Value *right = left ? dividedExactly(value->operands[1], divisor, range) : nullptr;
-    return right ? builder.elementwise(value->op, Element::kI32, {left, right}, range) : nullptr;
-  }
-  case Op::kIndex: {
-    Loop &loop = *value->loop;
-    if (!isConstant(loop.low) || loop.low->number.integer % divisor != 0 || loop.step % divisor != 0)
-      return nullptr;
-    // A loop from 0 by tiles of columns counts them: no division is left.
-    if (isConstant(loop.low, 0) && loop.step == divisor) {
-      loop.isByChunk = true;
-      Value *chunk = builder.make(Op::kChunk, Form::kScalar, Element::kI32, 0, {value}, range);
-      chunk->name = builder.keepText(std::string(value->name) + "_chunk");
-      return chunk;
-    }
-    return builder.elementwise(Op::kDivide, Element::kI32, {value, number(divisor)}, range);
-  }
-  default:
-    return nullptr;
-  }
-}
-
 // Coordinates and the condition of a row may be made of one computed tile. What is made of it by operations of elements
 // is taken apart, the last one first, until only that tile is left.
 Value *Elaborator::placeOf(std::vector<Value *> tiles, const SourceRange &range) {
@@ -138,73 +99,6 @@ Value *Elaborator::placeOf(std::vector<Value *> tiles, const SourceRange &range)
       return nullptr;
     }
   }
-}
-
-std::span<const Presence> Elaborator::paddingOf(const Axis *axis) {
-  if (axis->extent == axis->count)
-    return {};
-  Value *&index = paddings[axis];
-  if (!index)
-    index = builder.iota(axis, axis->range);
-  Value *&count = paddingBounds[axis];
-  if (!count)
-    count = builder.constant(Constant::ofInteger(axis->count), Element::kI32, axis->range);
-  return program.arena.copy(std::vector{Presence{axis, index, count}});
-}
-
-bool Elaborator::columnsOf(const Address &address, Access &access, std::span<const Presence> &presence) {
-  const Tensor &tensor = *address.tensor->tensor;
-  if (!address.column) {
-    if (!tensor.hasColumns)
-      return true;
-    if (!tensor.columnAxis) {
-      error(address.range, "rows of '" + std::string(tensor.name) + "' have " + std::to_string(tensor.columns) +
-                               " columns, say which after ';'")
-          .hint("load " + std::string(tensor.name) + "[..; column], column an index of an axis");
-      return false;
-    }
-    access.columnAxis = tensor.columnAxis;
-    // What a padded row has behind its end is 0, and does not take part.
-    presence = builder.united(presence, paddingOf(tensor.columnAxis));
-    return true;
-  }
-  if (!tensor.hasColumns) {
-    error(address.range, "rows of '" + std::string(tensor.name) + "' have one element, and no columns");
-    return false;
-  }
-  const std::vector<const Axis *> axes =
-      address.column.is(Form::kFormula) ? program.listOf(address.column.value->axes) : std::vector<const Axis *>();
-  Sum sum;
-  if (axes.size() == 1)
-    sum.add(address.column.value, 1);
-  const auto term = std::ranges::find_if(sum.terms, [](const auto &each) { return each.first->op == Op::kIota; });
-  if (axes.size() != 1 || axes.front()->isOuter || term == sum.terms.end() || term->second != 1) {
-    error(address.range, "a column is an index that counts along one axis: first + iota(axis)");
-    return false;
-  }
-  const Axis *axis = axes.front();
-  access.columnAxis = axis;
-  Value *first = builder.substituted(address.column.value, axis,
-                                     builder.constant(Constant::ofInteger(0), Element::kI32, address.range));
-  // Without what presence says: it is the columns' own.
-  while (first->op == Op::kWiden)
-    first = first->operands[0];
-  access.chunk = dividedExactly(first, axis->extent, address.range);
-  if (!access.chunk) {
-    error(address.range, "columns must begin at a multiple of " + std::to_string(axis->extent) + ", the extent of '" +
-                             std::string(axis->name) + "'")
-        .note(first->range, "this may be any number")
-        .hint("chunk * " + std::to_string(axis->extent) + " + iota(" + std::string(axis->name) +
-              "), or for column in 0 .. n by " + std::string(axis->name));
-    return false;
-  }
-  for (const Presence &known : address.column.value->presence)
-    if (known.axis == axis)
-      access.columnBound = known.bound;
-  presence = builder.united(presence, address.column.value->presence);
-  if (!access.columnBound)
-    access.columnBound = builder.constant(Constant::ofInteger(tensor.columns), Element::kI32, address.range);
-  return true;
 }
 
 Access *Elaborator::access(const Address &address, AxisSet &axes, std::span<const Presence> &presence) {

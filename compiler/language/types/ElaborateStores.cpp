@@ -28,7 +28,9 @@ void Elaborator::checkExistence(const Value &store, const StoreStatement &statem
     const auto isIt = [&](const Presence &known) {
       return known.axis == absent.axis && isSame(known.index, absent.index) && isSame(known.bound, absent.bound);
     };
-    if (access.columnAxis == absent.axis && access.columnBound && isSame(access.columnBound, absent.bound))
+    if (access.column && access.columnAxis == absent.axis &&
+        (std::ranges::any_of(access.column->presence, isIt) ||
+         (isSame(access.column, absent.index) && isAtMost(access.columnBound, absent.bound))))
       return true;
     for (const Value *coordinate : access.coordinates)
       if (std::ranges::any_of(coordinate->presence, isIt))

@@ -201,6 +201,10 @@ private:
   Value *placeOf(std::vector<Value *> tiles, const SourceRange &range);
   bool columnsOf(const Address &address, Access &access, std::span<const Presence> &presence);
   Value *dividedExactly(Value *value, int64_t divisor, const SourceRange &range);
+  Value *firstOf(Value *index, const Axis *axis, const SourceRange &range);
+  // The number of columns in a row of a tensor, which may be a chosen one.
+  Value *columnCount(const Value *tensor, const SourceRange &range);
+  Value *columnBoundOf(const Address &address, const Axis *axis, Value *first, std::span<const Presence> &presence);
   void storeValue(const Address &address, const Expr &valueExpr, const StoreStatement &statement);
   void storeRecord(const Address &address, const Typed &value, const StoreStatement &statement);
   static void addParts(Value &load);

@@ -184,6 +184,7 @@ struct Access {
   const Axis *columnAxis; // nullptr: rows of one element
   Value *chunk;           // which columns: the number of the tile in its row; nullptr: the columns begin with the row
   Value *columnBound;     // of a chunk: past the last column
+  Value *column;          // of a chunk: the index of the columns
   Value *condition;       // nullptr: always
   Value *place;           // of a store, the coordinate that is a tile; nullptr: none
   int64_t staysInShared;  // @shared(n); -1: nothing is said

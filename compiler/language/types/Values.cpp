@@ -148,6 +148,17 @@ bool isSame(const Value *left, const Value *right) {
          std::ranges::equal(left->operands, right->operands, isSame);
 }
 
+bool isAtMost(const Value *number, const Value *limit) {
+  if (isSame(number, limit))
+    return true;
+  if (isConstant(number) && isConstant(limit))
+    return number->number.integer <= limit->number.integer;
+  const auto isIt = [&](const Value *operand) { return isAtMost(operand, limit); };
+  if (number->op == Op::kMin)
+    return std::ranges::any_of(number->operands, isIt);
+  return number->op == Op::kSelect && std::ranges::all_of(number->operands.subspan(1), isIt);
+}
+
 Body *ValueBuilder::newBody() {
   Body &block = program.blocks.emplace_back();
   block.depth = current ? current->depth + 1 : 0;
@@ -189,6 +200,43 @@ bool isPositive(const Value *size) {
   const Value *sum = size->operands[0], *divisor = size->operands[1], *addend = sum->operands[1];
   return divisor->number.integer > 0 && isConstant(addend) && addend->number.integer == divisor->number.integer - 1 &&
          isPositive(sum->operands[0]);
+}
+
+// Whether the side of a choice is a difference that the choice has compared: a - b in a < b ? .. : a - b.
+static bool isComparedDifference(const Value *choice, size_t side) {
+  const Value *condition = choice->operands[0], *difference = choice->operands[side];
+  return condition->op == (side == 1 ? Op::kGreaterEqual : Op::kLess) && difference->op == Op::kSubtract &&
+         isSame(condition->operands[0], difference->operands[0]) &&
+         isSame(condition->operands[1], difference->operands[1]);
+}
+
+bool isNonNegative(const Value *number) {
+  switch (number->op) {
+  case Op::kConstant:
+    return number->number.integer >= 0;
+  case Op::kProgramId:
+    return true;
+  case Op::kIndex:
+    return isNonNegative(number->loop->low);
+  case Op::kBelow:
+  case Op::kChunk:
+  case Op::kWiden:
+    return isNonNegative(number->operands[0]);
+  case Op::kAdd:
+  case Op::kMultiply:
+  case Op::kMin:
+    return std::ranges::all_of(number->operands, isNonNegative);
+  case Op::kMax:
+    return std::ranges::any_of(number->operands, isNonNegative);
+  case Op::kDivide:
+  case Op::kRemainder:
+    return isNonNegative(number->operands[0]) && isPositive(number->operands[1]);
+  case Op::kSelect:
+    return (isComparedDifference(number, 1) || isNonNegative(number->operands[1])) &&
+           (isComparedDifference(number, 2) || isNonNegative(number->operands[2]));
+  default:
+    return false;
+  }
 }
 
 Value *ValueBuilder::constant(const Constant &number, Element element, const SourceRange &range) {

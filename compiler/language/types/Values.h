@@ -93,11 +93,15 @@ inline bool isConstant(const Value *value, int64_t number) {
 }
 // Whether a number is at least 1 in every call: a maximum, a choice of such numbers, or the rounded quotient of one.
 bool isPositive(const Value *size);
+// Whether a number is at least 0 in every call: it is made of numbers of the grid, loops and constants that are.
+bool isNonNegative(const Value *number);
 inline bool isConstant(const Value *value) { return value->op == Op::kConstant; }
 // Whether the operation computes one element from the same element of each operand.
 inline bool isElementwise(Op op) { return op >= Op::kAdd && op <= Op::kBelow; }
 // Whether two values are the same number wherever they stand, as they are made in the same way of the same values.
 bool isSame(const Value *left, const Value *right);
+// Whether a number is at most another one in every call.
+bool isAtMost(const Value *number, const Value *limit);
 inline bool isComparison(Op op) { return op >= Op::kEqual && op <= Op::kGreaterEqual; }
 
 } // namespace nsa::language

@@ -107,9 +107,9 @@ private:
     std::vector<TileValue> coordinates; // and behind them the column, if there is one
     TileValue condition;
     AxisSet axes;
-    bool isColumnBound = false; // the column's index says itself where it ends
   };
   Address address(const language::Place &place);
+  static void endWithRow(TileValue &column, const Memory &memory);
   // The number of the element where the walk is; -1: the tensor has no such element. `walk` has the coordinates first.
   int64_t offset(const Address &address, const Walk &walk, const language::SourceRange &range, const char *what);
   static std::vector<int64_t> placeOf(const Address &address, const Walk &walk);

@@ -37,18 +37,27 @@ Evaluator::Address Evaluator::address(const Place &place) {
     fail(place.range, "the tensor has another number of coordinates");
   if (place.column) {
     result.coordinates.push_back(expr(*place.column));
-    result.isColumnBound = !result.coordinates.back().exists.empty();
+    endWithRow(result.coordinates.back(), *result.memory);
   } else if (result.memory->hasColumns) {
     if (!result.memory->columnAxis)
       fail(place.range, "which columns?");
     result.coordinates.push_back(TileValue::iota(result.memory->columnAxis));
-    result.isColumnBound = true;
   }
   result.condition = place.condition ? expr(*place.condition) : TileValue::of(Element::kTruth, 1.0);
   for (const TileValue &coordinate : result.coordinates)
     result.axes.insert(coordinate.axes.begin(), coordinate.axes.end());
   result.axes.insert(result.condition.axes.begin(), result.condition.axes.end());
   return result;
+}
+
+// Columns behind the end of a row do not exist, whether their index says so or not.
+void Evaluator::endWithRow(TileValue &column, const Memory &memory) {
+  if (!memory.data || !column.isTile() || column.axes.size() != 1)
+    return;
+  std::vector<bool> places;
+  for (const Cell &cell : column.cells)
+    places.push_back(cell.value < static_cast<double>(memory.data->shape[memory.coordinates]));
+  column.existOnly(column.axes[0], places);
 }
 
 // Whether the element where the walk is exists, and its condition holds.
@@ -75,9 +84,7 @@ int64_t Evaluator::offset(const Address &address, const Walk &walk, const Source
       fail(range, "a coordinate is not known exactly");
     const auto place = static_cast<int64_t>(cell.value);
     if (place < 0 || place >= data.shape[i]) {
-      // Rows end with their last column, whether an index says so or not.
-      const bool isColumn = i == address.memory->coordinates && !address.isColumnBound && place >= 0;
-      if (isColumn || unchosen > 0)
+      if (unchosen > 0)
         return -1;
       if (Diagnostic *message = fault(Fault::Kind::kOutside, range)) {
         const Memory &memory = *address.memory;

@@ -105,5 +105,37 @@ TEST(LanguageTypes, TheProgramIsThatOfTheProblem) {
   EXPECT_FALSE(wrong.type());
 }
 
+// Columns end with the row of their tensor, so a store needs the bound of the value that it stores.
+TEST(LanguageTypes, ColumnsEndWithTheRow) {
+  const auto messages = [](const std::string &load, const std::string &store) {
+    LanguageProgram program("kernel x\ngrid tile = tiles, 1, 1\naxis row = 16, c = 32\n"
+                            "tensor short[time; x: 20], wide[time; x: 64], other[time; x: 20]\n"
+                            "let at = tile * 16 + iota(row) below 64\nlet x = load " +
+                            load + "\nstore " + store + " = x\n");
+    program.type();
+    return program.messages();
+  };
+  EXPECT_EQ(messages("short[at; iota(c)]", "other[at; iota(c)]"), "");
+  EXPECT_EQ(messages("short[at; iota(c) below 32]", "other[at; iota(c)]"), "");
+  EXPECT_EQ(messages("short[at; iota(c)]", "wide[at; iota(c) below 20]"), "");
+  EXPECT_EQ(messages("wide[at; iota(c)]", "short[at; iota(c)]"), "");
+  EXPECT_EQ(messages("short[at; iota(c)]", "wide[at; iota(c)]"),
+            "x.tile:7:27: error: the value exists only where iota(c) < 20, and is stored to all of 'c'\n"
+            "store wide[at; iota(c)] = x\n"
+            "                          ^\n"
+            "x.tile:6:24: note: the index that its 'c' has\n"
+            "let x = load short[at; iota(c)]\n"
+            "                       ^~~~~~~\n"
+            "hint: store along the same index, with its bound\n");
+  EXPECT_EQ(messages("short[at; iota(c) below 32]", "wide[at; iota(c) below 32]"),
+            "x.tile:7:36: error: the value exists only where iota(c) < 20, and is stored to all of 'c'\n"
+            "store wide[at; iota(c) below 32] = x\n"
+            "                                   ^\n"
+            "x.tile:6:24: note: the index that its 'c' has\n"
+            "let x = load short[at; iota(c) below 32]\n"
+            "                       ^~~~~~~~~~~~~~~~\n"
+            "hint: store along the same index, with its bound\n");
+}
+
 } // namespace
 } // namespace nsa::language
