@@ -1,6 +1,9 @@
 // The template `rank` on the CPU backend alone, as `rank` and as `choose`, against a sort: segments and none, lists
 // longer than what there is, ties within a segment and across, scores of blocks that are no numbers, and whatever may
 // stand behind the last block.
+#include "compiler/driver/Target.h"
+#include "compiler/driver/TileFiles.h"
+#include "compiler/render/TileHeader.h"
 #include "tests/harness/seed.h"
 #include "tests/unit/cpu/guarded_tensor.h"
 #include "tests/unit/cpu/template_kernel.h"
@@ -194,6 +197,37 @@ TEST_P(CpuRank, AllEqual) {
 TEST_P(CpuRank, RisingAndFalling) {
   selection().expectTheFirst([](int64_t, int64_t, int64_t block) { return float(block); });
   selection().expectTheFirst([](int64_t, int64_t, int64_t block) { return 1 / float(1 + block); });
+}
+
+// Without segments `rank` has nothing to do, and a division by the segment would have no value.
+TEST(RankTemplate, RankNeedsSegments) {
+  TileFiles tiles;
+  const auto programs = tiles.readTemplates();
+  ASSERT_TRUE(programs) << programs.status().toString();
+  const auto program = std::ranges::find_if(
+      *programs, [](const TileFiles::Program &entry) { return entry.file->path == "tile/rank.tile"; });
+  ASSERT_NE(program, programs->end());
+  const auto header = readTileHeader(*program->tree);
+  const auto target = Target::find("cpu");
+  ASSERT_TRUE(header && target);
+  const auto candidates = [&](Operator op, int64_t segment) {
+    Values values = (*target)->values(operatorName(op), DType::kF32, 8);
+    values.set("dtype", std::string("fp32"));
+    values.set("sel_block", 64);
+    values.set("sel_count", 16);
+    values.set("many_queries", 0);
+    values.set("segment", segment);
+    return enumerateCandidates(*header, values, {}, (*target)->limits());
+  };
+  EXPECT_TRUE(candidates(Operator::kChoose, 0));
+  EXPECT_TRUE(candidates(Operator::kRank, 128));
+  const auto none = candidates(Operator::kRank, 0);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(
+      none.status().toString(),
+      "unsupported: config = segment=0 ranks=1 block_tile=16 column_tile=32 slots=16: no config of template rank is "
+      "admissible; the last fell to tile/rank.tile:31: require segment == 0 ? !ranks : (segment % block_tile == 0 && "
+      "segment % column_tile == 0 && segment >= slots) (hint: another template has to serve this problem)");
 }
 
 const Case kCases[] = {
