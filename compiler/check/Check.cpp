@@ -130,7 +130,8 @@ void checkWork(const SyntaxTree &kernel, std::span<const SyntaxTree *const> file
     if (const auto *work = language::asIf<language::WorkItem>(item))
       for (const language::Binding &part : work->bindings) {
         if (const Result<Expression> formula = Expression::parse(language::inOneLine(part.value->range)); !formula)
-          diagnostics.error(part.value->range, formula.status().error().sentence());
+          diagnostics.error(part.value->range,
+                            "the work of a call is an expression of integers: " + formula.status().error().rule);
         else if (const language::NameExpr *name = language::findName(part.value, isUnknown))
           diagnostics.error(name->range, "the work of a call is not made of '" + std::string(name->text) + "'")
               .hint("it is made of fixed values, constants of them, and scalars of i32");

@@ -173,7 +173,7 @@ Status programError(const Diagnostics &diagnostics, const std::string &file) {
                           .value = file,
                           .rule = "has errors",
                           .message = diagnostics.toString(),
-                          .hint = "nsa check " + file + " shows what is wrong"});
+                          .hint = language::hintOfCheck(file)});
 }
 
 } // namespace nsa

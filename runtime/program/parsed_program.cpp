@@ -70,7 +70,7 @@ Status ParsedProgram::errors(const std::string &file) const {
                           .value = file,
                           .rule = "has errors",
                           .message = messages.toString(),
-                          .hint = "nsa check " + file + " shows what is wrong"});
+                          .hint = language::hintOfCheck(file)});
 }
 
 } // namespace nsa

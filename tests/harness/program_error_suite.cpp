@@ -126,7 +126,7 @@ TEST_F(ProgramErrors, TextsAreShownWhereTheyAreWrong) {
             R"(compile failed: program:14:8: error: expected '=', found 'tile'
 let at tile * row_tile + iota(row) below rows
        ^~~~
- (hint: nsa check program shows what is wrong))");
+ (hint: save the text as program.tile: nsa check program.tile shows what is wrong))");
   EXPECT_EQ(createError(scaled(edited("shift as f32", "shift"))),
             R"(compile failed: program:16:49: error: '+' of f32 and i32
   let scaled = load x[at; place] as f32 * scale + shift
@@ -135,18 +135,18 @@ program:12:15: note: this is i32
 scalar  rows, shift: i32, scale: f32
               ^~~~~
 hint: write .. as f32
- (hint: nsa check program shows what is wrong))");
+ (hint: save the text as program.tile: nsa check program.tile shows what is wrong))");
   EXPECT_EQ(createError(scaled(edited("\n\nfixed", "\nimport nothing\n\nfixed"))),
             R"(compile failed: program:2:8: error: there is no library 'nothing'
 import nothing
        ^~~~~~~
- (hint: nsa check program shows what is wrong))");
+ (hint: save the text as program.tile: nsa check program.tile shows what is wrong))");
   EXPECT_EQ(createError(ProgramRequest::ofText("library own\n\nfn f(x) { return x }\n", {})),
             R"(compile failed: program:1:1: error: a library is no program
 library own
 ^~~~~~~~~~~
 hint: run a file that begins with 'kernel'
- (hint: nsa check program shows what is wrong))");
+ (hint: save the text as program.tile: nsa check program.tile shows what is wrong))");
 }
 
 TEST_F(ProgramErrors, DeclarationsThatNoCallerCanServe) {

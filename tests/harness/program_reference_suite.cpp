@@ -171,7 +171,7 @@ hint: save it as plain.tile in the folder of this file
 reference plain
           ^~~~~
 hint: fix choices of this program: reference CHOICE = NUMBER
- (hint: nsa check program shows what is wrong))");
+ (hint: save the text as program.tile: nsa check program.tile shows what is wrong))");
   scratch.write("plain.tile", "kernel plain\nlet = 1\n");
   EXPECT_EQ(createError(ofFile(shifted("reference plain"))),
             R"(compile failed: plain.tile:2:5: error: expected a name, found '='

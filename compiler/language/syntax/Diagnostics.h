@@ -72,4 +72,7 @@ private:
   Diagnostic leftOut;
 };
 
+// Says how the errors of a program are seen again. A program whose name does not end with `.tile` was given as a text.
+std::string hintOfCheck(const std::string &file);
+
 } // namespace nsa::language

@@ -274,8 +274,8 @@ TokenKind Lexer::scanNumber() {
   const std::errc result = isInteger ? std::from_chars(first, last, integer).ec : std::from_chars(first, last, real).ec;
   if (result == std::errc())
     return TokenKind::kNumber;
-  error(begin, end, isInteger ? "the number is too large" : "the number is out of the range of f64")
-      .hint(isInteger ? "at most " + std::to_string(INT64_MAX) : "");
+  error(begin, end, isInteger ? "the integer is too large" : "the number is out of the range of f64")
+      .hint(isInteger ? "an i32 is at most 2147483647; with a point a number is f32" : "");
   return TokenKind::kError;
 }
 

@@ -192,13 +192,18 @@ Binding Parser::binding() {
 
 // "work" bind { "," bind }: each of two numbers at most once
 const Item *Parser::workItem(const Token &first) {
+  constexpr const char *kHint = "work flops = 2 * rows * columns, bytes = rows * columns * dtype_bytes";
+  if (!at(TokenKind::kName)) {
+    fail(here(), "the work of a call is 'flops', 'bytes' or both, each an expression of integers").hint(kHint);
+    return nullptr;
+  }
   const auto parts = list<Binding>([&] { return binding(); });
   for (const Binding &part : parts) {
     if (hasFailed)
       break;
     if (part.name.text != kWorkFlops && part.name.text != kWorkBytes)
       fail(part.name.range, "the work of a call has 'flops' and 'bytes', and no '" + std::string(part.name.text) + "'")
-          .hint("work flops = 2 * rows * columns, bytes = rows * columns * dtype_bytes");
+          .hint(kHint);
     else if (!works.insert(part.name.text).second)
       fail(part.name.range, "'" + std::string(part.name.text) + "' of the work is said twice");
   }

@@ -144,7 +144,7 @@ Typed Elaborator::inlined(const FunctionItem &function, const CallExpr &expr) {
   calls.push_back(&expr);
   scopes.push_back(std::move(scope));
   for (size_t i = 0; i < arguments.size(); ++i)
-    bind(function.parameters[i].name, arguments[i], false);
+    bind(function.parameters[i].name, arguments[i], Origin::kParameter);
   const std::span<const Statement *const> list = function.body.statements;
   Typed result;
   if (list.empty() || list.back()->kind != StatementKind::kReturn) {

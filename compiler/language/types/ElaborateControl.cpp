@@ -82,7 +82,7 @@ void Elaborator::collectAssigned(std::span<const Statement *const> list, std::ve
   const auto assigned = [&](const Name &name) {
     Binding *binding = find(name.text);
     // After an error a variable has no value.
-    if (binding && binding->isVariable && binding->value && std::ranges::find(result, binding) == result.end())
+    if (binding && binding->isVariable() && binding->value && std::ranges::find(result, binding) == result.end())
       result.push_back(binding);
   };
   for (const Statement *statement : list) {
@@ -375,7 +375,7 @@ void Elaborator::forStatement(const ForStatement &statement) {
       value = bounded(each, loop->by, loop->high, range);
       value->name = each->name;
     }
-    bind(statement.index, Typed::of(value), false);
+    bind(statement.index, Typed::of(value), Origin::kLoop);
     statements(statement.body.statements);
     scopes.pop_back();
   });
@@ -393,7 +393,7 @@ void Elaborator::forAxis(const ForAxisStatement &statement) {
   if (statement.isStatic) {
     for (int64_t i = 0; i < along->count && mayGoOn(statement.range); ++i) {
       scopes.emplace_back();
-      bind(statement.index, Typed::of(Constant::ofInteger(i)), false);
+      bind(statement.index, Typed::of(Constant::ofInteger(i)), Origin::kLoop);
       statements(statement.body.statements);
       scopes.pop_back();
     }
@@ -415,7 +415,7 @@ void Elaborator::forAxis(const ForAxisStatement &statement) {
     index->depth = builder.block()->depth;
     loop->index = index;
     scopes.emplace_back();
-    bind(statement.index, Typed::of(index), false);
+    bind(statement.index, Typed::of(index), Origin::kLoop);
     statements(statement.body.statements);
     scopes.pop_back();
   });

@@ -65,7 +65,7 @@ void Elaborator::let(const LetStatement &statement) {
     if (!target.isTuple) {
       // A name is bound after an error too, so that its uses are none.
       nameValueOf(value, target.names.front().text);
-      bind(target.names.front(), value, false);
+      bind(target.names.front(), value, Origin::kLet);
       continue;
     }
     if (value && (value.kind != Typed::Kind::kTuple || value.elements.size() != target.names.size())) {
@@ -75,7 +75,7 @@ void Elaborator::let(const LetStatement &statement) {
     for (size_t i = 0; i < target.names.size(); ++i) {
       const Typed element = value ? value.elements[i] : Typed();
       nameValueOf(element, target.names[i].text);
-      bind(target.names[i], element, false);
+      bind(target.names[i], element, Origin::kLet);
     }
   }
 }
@@ -116,7 +116,7 @@ void Elaborator::var(const VarStatement &statement) {
       error(range, "a variable cannot hold " + describe(value));
       value = {};
     }
-    bind(variable.name, value, true);
+    bind(variable.name, value, Origin::kVar);
   }
 }
 
@@ -133,20 +133,49 @@ void Elaborator::assignTarget(const Target &target, const Typed &value, const So
     assign(target.names[i], value.elements[i], range);
 }
 
-void Elaborator::assign(const Name &target, const Typed &value, const SourceRange &range) {
-  Binding *binding = find(target.text);
-  if (!binding) {
+// Says what a name is that is no variable.
+void Elaborator::refuseAssignment(const Name &target, const Binding *binding) {
+  const std::string name(target.text);
+  const FunctionItem *function = binding ? nullptr : declarations.function(target.text);
+  const SourceRange *place = binding    ? &binding->range
+                             : function ? &function->name.range
+                                        : declarations.placeOf(target.text);
+  if (!place) {
     unknownName(target.range, target.text);
     return;
   }
-  if (!binding->isVariable) {
-    Diagnostic &message = error(target.range, "'" + std::string(target.text) + "' is " +
-                                                  (binding->value.is(Form::kList) ? "a list and" : "bound by let and") +
-                                                  " cannot be assigned");
-    if (binding->value.is(Form::kList))
-      message.hint("insert(" + std::string(target.text) + ", scores, index) changes it");
-    else
-      message.note(binding->range, "bound here").hint("declare it with var");
+  std::string what = "no variable", hint = "declare a variable: var other = ..";
+  if (!binding) {
+    if (declarations.tensor(target.text)) {
+      what = "a tensor";
+      hint = "store " + name + "[..] = x writes to it";
+    } else if (declarations.axis(target.text)) {
+      what = "an axis";
+    } else if (declarations.scalar(target.text)) {
+      what = "a scalar of the call";
+    } else if (function) {
+      what = "a function";
+    } else if (declarations.constant(target.text)) {
+      what = "a constant";
+    }
+  } else if (binding->value.is(Form::kList)) {
+    what = "a list";
+    hint = "insert(" + name + ", scores, index) changes it";
+  } else if (binding->origin == Origin::kLet) {
+    what = "bound by let";
+    hint = "declare it with var";
+  } else {
+    what = binding->origin == Origin::kLoop   ? "the index of a loop"
+           : binding->origin == Origin::kGrid ? "a number of the grid"
+                                              : "a parameter";
+  }
+  error(target.range, "'" + name + "' is " + what + " and cannot be assigned").note(*place, "declared here").hint(hint);
+}
+
+void Elaborator::assign(const Name &target, const Typed &value, const SourceRange &range) {
+  Binding *binding = find(target.text);
+  if (!binding || !binding->isVariable()) {
+    refuseAssignment(target, binding);
     return;
   }
   if (!value || !binding->value)
@@ -193,8 +222,8 @@ const Value *Elaborator::originOf(const Value *value, const Axis *axis) {
 
 void Elaborator::add(const AddStatement &statement) {
   const Binding *binding = find(statement.target.text);
-  if (!binding) {
-    unknownName(statement.target.range, statement.target.text);
+  if (!binding || !binding->isVariable()) {
+    refuseAssignment(statement.target, binding);
     return;
   }
   // A sum with a product begins with what was there.
@@ -205,10 +234,6 @@ void Elaborator::add(const AddStatement &statement) {
   }
   const Typed value = expr(*statement.value);
   const SourceRange range = joined(statement.target.range, statement.value->range);
-  if (!binding->isVariable) {
-    assign(statement.target, value, range); // reports it
-    return;
-  }
   if (!value || !binding->value)
     return;
   if (value.isArithmetic() && binding->value.isArithmetic() && elementOf(value) != Element::kNone &&

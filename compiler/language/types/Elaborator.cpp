@@ -184,7 +184,7 @@ AxisSet Elaborator::axisSet(NameList names, bool &isKnown) {
   return set;
 }
 
-bool Elaborator::bind(const Name &name, const Typed &value, bool isVariable) {
+bool Elaborator::bind(const Name &name, const Typed &value, Origin origin) {
   const SourceRange *before = nullptr;
   for (auto scope = scopes.rbegin(); scope != scopes.rend() && !before; ++scope) {
     if (const auto found = scope->names.find(name.text); found != scope->names.end())
@@ -203,7 +203,7 @@ bool Elaborator::bind(const Name &name, const Typed &value, bool isVariable) {
     error(name.range, "'" + std::string(name.text) + "' is a word of the language, and cannot be declared");
     return false;
   }
-  Binding &binding = bindings.emplace_back(Binding{value, name.range, isVariable, name.text});
+  Binding &binding = bindings.emplace_back(Binding{value, name.range, origin, name.text});
   scopes.back().names.emplace(name.text, &binding);
   return true;
 }
@@ -262,7 +262,7 @@ void Elaborator::declareGrid() {
       // No two programs differ in a part of one place.
       if (known && known->kind == Constant::Kind::kInteger && known->integer == 1) {
         Value *zero = builder.constant(Constant::ofInteger(0), Element::kI32, part.name.range);
-        bind(part.name, Typed::of(zero), false);
+        bind(part.name, Typed::of(zero), Origin::kGrid);
         continue;
       }
       if (i == 0) {
@@ -289,7 +289,7 @@ void Elaborator::declareGrid() {
         value->second->parts = uint32_t{1} << gridParts.size();
         gridParts.push_back(value->first->name.text);
       }
-      bind(value->first->name, Typed::of(value->second), false);
+      bind(value->first->name, Typed::of(value->second), Origin::kGrid);
       nameValueOf(Typed::of(value->second), value->first->name.text);
     }
   }

@@ -23,12 +23,16 @@ public:
   void run();
 
 private:
+  // What made a name of the body.
+  enum class Origin : uint8_t { kLet, kVar, kLoop, kGrid, kParameter };
   // A name of the body.
   struct Binding {
     Typed value;
     SourceRange range;
-    bool isVariable = false;
+    Origin origin = Origin::kLet;
     std::string_view name;
+
+    bool isVariable() const { return origin == Origin::kVar; }
   };
   // Names from a brace to its counterpart, or those of a function, which sees no other scope.
   struct Scope {
@@ -75,7 +79,7 @@ private:
   Typed nameValue(const NameExpr &expr);
   const Axis *axis(const Name &name);
   AxisSet axisSet(NameList names, bool &isKnown);
-  bool bind(const Name &name, const Typed &value, bool isVariable);
+  bool bind(const Name &name, const Typed &value, Origin origin);
   void nameValueOf(const Typed &value, std::string_view name);
   Typed tensorValue(Tensor *tensor);
   void declareGrid();
@@ -86,6 +90,7 @@ private:
   void block(const Block &syntax);
   void let(const LetStatement &statement);
   void var(const VarStatement &statement);
+  void refuseAssignment(const Name &target, const Binding *binding);
   void assign(const Name &target, const Typed &value, const SourceRange &range);
   void assignTarget(const Target &target, const Typed &value, const SourceRange &range);
   const Value *originOf(const Value *value, const Axis *axis);

@@ -328,7 +328,8 @@ Value *Elaborator::numberOf(const Constant &number, Element element, const Sourc
   const bool isReal = number.kind == Constant::Kind::kReal;
   const double value = isReal ? std::trunc(number.real) : static_cast<double>(number.integer);
   if (!(value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max())) {
-    error(range, toString(number) + " does not fit i32");
+    error(range, toString(number) + " does not fit i32")
+        .hint("an i32 is a number from -2147483648 to 2147483647; with a point a number is f32");
     return nullptr;
   }
   return builder.constant(isReal ? Constant::ofInteger(static_cast<int64_t>(value)) : number, element, range);

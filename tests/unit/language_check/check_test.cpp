@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <sstream>
 
 namespace nsa {
@@ -151,10 +153,12 @@ TEST_F(LanguageCheck, AWorkIsMadeOfTheCallsNumbers) {
                   "'\nwork flops = rows * " + name + "\n                    ^" +
                   std::string(std::string_view(name).size() - 1, '~') +
                   "\nhint: it is made of fixed values, constants of them, and scalars of i32\n");
-  EXPECT_EQ(check(changed("threads", "work flops = rows * 0.5\nthreads")).messages,
-            "x.tile:8:14: error: expression = 'rows * 0.5': numbers are decimal integers at column 9, found '.'\n"
-            "work flops = rows * 0.5\n"
-            "             ^~~~~~~~~~\n");
+  EXPECT_EQ(
+      check(changed("threads", "work flops = rows * 0.5\nthreads")).messages,
+      "x.tile:8:14: error: the work of a call is an expression of integers: numbers are decimal integers at column "
+      "9, found '.'\n"
+      "work flops = rows * 0.5\n"
+      "             ^~~~~~~~~~\n");
 }
 
 TEST_F(LanguageCheck, TilesThatDoNotFitAreCounted) {
