@@ -75,7 +75,28 @@ void Lowering::body(const Body *block) {
   }
 }
 
+// On a GPU a thread holds pairs of columns, in groups of eight.
+bool Lowering::hasWholeColumns(const Value *value) {
+  constexpr int64_t kGroup = 8;
+  const Axis *columns = program.isGpu && value->isTile() ? shapes.of(value).columns : nullptr;
+  if (!columns || columns->extent % kGroup == 0)
+    return true;
+  if (!refusedColumns.insert(columns).second)
+    return false;
+  const std::string axis(columns->name);
+  const int64_t whole = (columns->extent + kGroup - 1) / kGroup * kGroup;
+  diagnostics
+      .error(value->range, "'" + axis + "' is the axis of the columns of this tile, and has " +
+                               std::to_string(columns->extent) + " places; on a GPU they are a multiple of 8")
+      .note(columns->range, "declared here")
+      .hint("axis " + axis + " = " + std::to_string(whole) + ", and iota(" + axis + ") below " +
+            std::to_string(columns->count) + " leaves the last places out");
+  return false;
+}
+
 void Lowering::statement(const Value *value) {
+  if (!hasWholeColumns(value))
+    return;
   switch (value->op) {
   case Op::kProgramId:
     values[value] = tile::ProgramIdOp::create(builder, locationOf(value), static_cast<tile::Axis>(value->index));

@@ -110,8 +110,12 @@ void Lowering::dot(const Value *value) {
   }
   if (!(left->axes & shape.rows->bit())) {
     if (edge) {
-      refuse(value->range,
-             "the side that a mask left parts out of is the right one here: no target annihilates there yet");
+      const std::string rows(shape.rows->name);
+      diagnostics
+          .error(value->range, "a mask left parts out of the side of this product that lacks the axis of its rows, '" +
+                                   rows + "': no target annihilates there yet")
+          .note(left->range, "this side was masked")
+          .hint("mask the side that has '" + rows + "': the product leaves out of both sides what the mask leaves out");
       return;
     }
     std::swap(left, right);

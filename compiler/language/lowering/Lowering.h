@@ -12,6 +12,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 #include <map>
 
@@ -35,6 +36,7 @@ private:
   // --- program and control (Lower.cpp, LowerControl.cpp)
   void arguments(mlir::func::FuncOp function);
   void body(const Body *block);
+  bool hasWholeColumns(const Value *value);
   void statement(const Value *value);
   void loop(const Value *value);
   void branch(const Value *value);
@@ -131,6 +133,7 @@ private:
     auto operator<=>(const TileKey &) const = default;
   };
   std::map<TileKey, mlir::Value> tiles;
+  llvm::SmallPtrSet<const Axis *, 4> refusedColumns; // axes of which it was said that they are no axes of columns
 };
 
 } // namespace nsa::language

@@ -71,6 +71,7 @@ bool Declarations::read(const SyntaxTree &kernelTree, const LibraryResolver &lib
   const std::optional<Constant> dtype = constant("dtype");
   program.ioType = !dtype || dtype->word == "fp32" ? "f32" : dtype->word == "fp16" ? "f16" : "bf16";
   const std::optional<Constant> cpu = constant("cpu");
+  program.isGpu = cpu && !cpu->integer;
   program.productType = cpu && cpu->integer ? "f32" : program.ioType;
   // The axes, tensors and scalars of libraries come behind those of the file.
   for (const SyntaxTree *tree : filesOf(kernelTree, libraries, diagnostics))

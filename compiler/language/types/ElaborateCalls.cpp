@@ -338,9 +338,16 @@ bool Elaborator::overOne(const CallExpr &expr, const Axis *&result) {
     return result != nullptr;
   }
   const std::string callee(expr.callee.text);
-  Diagnostic &message = error(expr.range, expr.over.empty() ? callee + " wants the axis that it goes over"
-                                                            : callee + " goes over one axis");
-  message.hint(callee + "(..) over axis");
+  if (expr.over.empty()) {
+    error(expr.range, callee + " wants the axis that it goes over").hint(callee + "(..) over axis");
+    return false;
+  }
+  // A maximum of maxima is the maximum of all, and a sum of sums the sum of all.
+  const bool isNested = callee == "max" || callee == "sum";
+  error(expr.over[1].range, callee + " goes over one axis")
+      .hint(isNested ? callee + "(" + callee + "(..) over " + std::string(expr.over[1].text) + ") over " +
+                           std::string(expr.over[0].text)
+                     : callee + "(..) over axis");
   return false;
 }
 

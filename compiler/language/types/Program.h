@@ -248,6 +248,7 @@ struct Program {
   std::deque<ScalarArgument> scalars; // the same
   int64_t warps = 1;
   std::string_view ioType, productType; // bf16, f16 or f32: of memory, and of what a product takes
+  bool isGpu = false;
   Body *body = nullptr;
   std::deque<Body> blocks;
   std::deque<std::string> texts; // names that are made

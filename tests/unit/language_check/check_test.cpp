@@ -200,7 +200,7 @@ TEST_F(LanguageCheck, WhatNoTargetCanDoIsSaidOnce) {
   constexpr std::string_view kOpening = R"(kernel x
 grid    1
 threads 32
-axis    row = 16, key = 32, d = 64, e = 64, branch = 3 outer
+axis    row = 16, key = 32, d = 64, e = 64, branch = 3 outer, twelve = 12
 record  Wide { r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15, r16: i32 }
 tensor  (q, k, q_out)[time; d], (v, v_out)[time; e], (turned, turned_from)[time; row], sums[time]: f32, places[n]: i32, wide[n]: Wide
 scalar  rows: i32
@@ -209,12 +209,17 @@ let row_at = iota(row) below rows
   const std::vector<language::Mistake> refusals =
       language::readMistakes(NSA_SOURCE_DIR "/tests/unit/language_check/refusals.txt");
   ASSERT_GE(refusals.size(), 10u);
+  std::string found;
   for (const language::Mistake &refusal : refusals) {
     const CheckReport report =
         check(std::string(kOpening) + refusal.program, {.values = {{"dtype", "bf16"}}, .target = "sm_80"});
     EXPECT_FALSE(report.isGood) << refusal.title;
     EXPECT_EQ(report.messages, refusal.messages) << refusal.title;
+    found += "=== " + refusal.title + "\n" + refusal.program + "---\n" + report.messages;
   }
+  // As NSA_WRITE_MISTAKES of the type checker's.
+  if (const char *output = std::getenv("NSA_WRITE_REFUSALS"))
+    std::ofstream(output) << found;
 }
 
 TEST_F(LanguageCheck, ALibraryStandsBesideItsKernel) {
