@@ -219,6 +219,8 @@ tensor  y[row: rows; place: columns], x[row: rows; place: columns]: f32
       {"store y[row; place] = load x[row; place]", "store x[row; place] = load y[row; place]",
        "invalid argument: reference plain = tensor x: must not be stored to, because the program shifted does not "
        "store to it"},
+      {"store y[row; place] = load x[row; place] * scale", "let z = load x[row; place] * scale",
+       "invalid argument: reference plain = tensor y: must be stored to, because the program shifted stores to it"},
   };
   for (const auto &[from, to, error] : cases) {
     std::string plain = kPlain;

@@ -8,6 +8,7 @@
 // RUN: not emit-cuda --scheduled %t/right_in_registers.mlir 2>&1 | FileCheck %s --check-prefix=RIGHT
 // RUN: not emit-cuda --scheduled %t/left_in_registers.mlir 2>&1 | FileCheck %s --check-prefix=LEFT
 // RUN: not emit-cuda --scheduled %t/partial.mlir 2>&1 | FileCheck %s --check-prefix=PARTIAL
+// RUN: not emit-cuda --scheduled %t/striped.mlir 2>&1 | FileCheck %s --check-prefix=STRIPED
 // RUN: not emit-cuda --scheduled %t/rows.mlir 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not emit-cuda --scheduled %t/untranslated.mlir 2>&1 | FileCheck %s --check-prefix=UNTRANSLATED
 // RUN: not emit-cuda --scheduled %t/half_arithmetic.mlir 2>&1 | FileCheck %s --check-prefix=HALF
@@ -103,6 +104,18 @@ func.func @f(%y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 2 : i32} 
   tile.store %u, %y rows(%r) {
     tile.at [%r] if %always
   } : tensor<16xf32, #tile.column>, !tile.view<f32, 1>
+  return
+}
+
+// STRIPED: error: 'tile.reduce' op reduces rows that 2 warps hold; they need partial results
+//--- striped.mlir
+func.func @f(%y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 2 : i32} {
+  %always = arith.constant true
+  %t = tile.splat %c {tile.layout = #tile.layout<striped>} : tensor<2x512xf32>
+  %u = tile.reduce add %t {tile.layout = #tile.layout<uniform>} : tensor<2x512xf32> -> tensor<2xf32>
+  tile.store %u, %y rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<2xf32>, !tile.view<f32, 1>
   return
 }
 

@@ -215,5 +215,12 @@ TEST(LanguageDeclarations, MistakesOfTensors) {
   EXPECT_EQ(message("tensor a[b, c; d: 8] paged(-1)"), "x.tile:2:28: error: a page of -1 rows");
 }
 
+TEST(LanguageDeclarations, AKernelIsWanted) {
+  LanguageProgram program("library x\nfn twice(x) { return 2 * x }\n");
+  EXPECT_EQ(program.type(), nullptr);
+  EXPECT_EQ(program.messages(),
+            "x.tile:1:1: error: this file is no kernel\nlibrary x\n^\nhint: it begins with: kernel NAME\n");
+}
+
 } // namespace
 } // namespace nsa::language
