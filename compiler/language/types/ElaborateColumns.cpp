@@ -159,6 +159,11 @@ bool Elaborator::columnsOf(const Address &address, Access &access, std::span<con
     error(address.range, "a column is an index that counts along one axis: first + iota(axis)");
     return false;
   }
+  if (address.tensor->size > kMostFormulaSize) {
+    error(address.range, "a tensor with columns is chosen by at most " + std::to_string(kMostFormulaSize) +
+                             " choices, with those of its parts");
+    return false;
+  }
   const Axis *axis = axes.front();
   access.columnAxis = axis;
   access.chunk = dividedExactly(first, axis->extent, address.range);

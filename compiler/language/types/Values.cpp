@@ -151,6 +151,8 @@ bool isSame(const Value *left, const Value *right) {
 bool isAtMost(const Value *number, const Value *limit) {
   if (isSame(number, limit))
     return true;
+  if (number->size > kMostFormulaSize)
+    return false;
   if (isConstant(number) && isConstant(limit))
     return number->number.integer <= limit->number.integer;
   const auto isIt = [&](const Value *operand) { return isAtMost(operand, limit); };
@@ -191,6 +193,8 @@ Value *ValueBuilder::make(Op op, Form form, Element element, AxisSet axes, std::
 bool isPositive(const Value *size) {
   if (isConstant(size))
     return size->number.integer > 0;
+  if (size->size > kMostFormulaSize)
+    return false;
   if (size->op == Op::kSelect)
     return isPositive(size->operands[1]) && isPositive(size->operands[2]);
   if (size->op == Op::kMax)
@@ -211,6 +215,8 @@ static bool isComparedDifference(const Value *choice, size_t side) {
 }
 
 bool isNonNegative(const Value *number) {
+  if (number->size > kMostFormulaSize)
+    return false;
   switch (number->op) {
   case Op::kConstant:
     return number->number.integer >= 0;

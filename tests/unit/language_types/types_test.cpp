@@ -137,5 +137,29 @@ TEST(LanguageTypes, ColumnsEndWithTheRow) {
             "hint: store along the same index, with its bound\n");
 }
 
+// Values of which a part stands in many others are not searched through to the end.
+TEST(LanguageTypes, WhatIsMadeOfManyPartsEnds) {
+  std::string text = "kernel x\ngrid tile = tiles, 1, 1\naxis row = 16, c = 32\n"
+                     "tensor a[time; x: 20], b[time; x: 40], out[time; x: 20]\nscalar n: i32\n"
+                     "let at = tile * 16 + iota(row) below 64\nlet n0 = n\nlet t0 = a\n";
+  for (int i = 1; i <= 40; ++i) {
+    const std::string now = std::to_string(i), before = std::to_string(i - 1);
+    text += "let n" + now + " = max(min(n" + before + " + n" + before + ", n" + before + "), n" + before + ")\n";
+  }
+  LanguageProgram numbers(text + "let y = load b[at / n40; n40 * 32 + iota(c) below n40]\n");
+  numbers.type();
+  EXPECT_EQ(numbers.messages(), "");
+  for (int i = 1; i <= 12; ++i) {
+    const std::string now = std::to_string(i), before = std::to_string(i - 1);
+    text += "let t" + now + " = n > " + now + " ? t" + before + " : " + (i == 1 ? "b" : "t" + before) + "\n";
+  }
+  LanguageProgram tensors(text + "let y = load t12[at; iota(c)]\n");
+  tensors.type();
+  EXPECT_EQ(tensors.messages(),
+            "x.tile:61:14: error: a tensor with columns is chosen by at most 512 choices, with those of its parts\n"
+            "let y = load t12[at; iota(c)]\n"
+            "             ^~~~~~~~~~~~~~~~\n");
+}
+
 } // namespace
 } // namespace nsa::language

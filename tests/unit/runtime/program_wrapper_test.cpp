@@ -110,7 +110,8 @@ TEST_F(ProgramWrapper, AProgramOfAFileOutlivesItsEngineAndMoves) {
 
 TEST_F(ProgramWrapper, ErrorsAreThrown) {
   EXPECT_EQ(errorOf([&] { engine->program(nsa::ProgramSource::text("kernel broken\n\nlet x 1\n", "mine"), {}); }),
-            "mine:3:7: error: expected '=', found '1'\nlet x 1\n      ^\n (hint: save the text as mine.tile: nsa check mine.tile shows what is wrong)");
+            "mine:3:7: error: expected '=', found '1'\nlet x 1\n      ^\n (hint: save the text as mine.tile: nsa check "
+            "mine.tile shows what is wrong)");
   const nsa::Program program = engine->program(source, values);
   const auto run = [&](std::initializer_list<nsa::ProgramTensor> tensors,
                        std::initializer_list<nsa::ProgramScalar> scalars) {
