@@ -76,6 +76,43 @@ TEST_F(OwnProgramJob, AStoreOutsideOfATensorIsTheProgramsFault) {
   EXPECT_NE(message.find("invalid argument: the program stores outside of its tensors: "), std::string::npos)
       << message;
   EXPECT_NE(message.find("bytes behind y were written"), std::string::npos) << message;
+  EXPECT_NE(message.find("(hint: nsa check names stores without a bound, and nsa run --check the place)"),
+            std::string::npos)
+      << message;
+  const std::string found = fails(job + " --check");
+  EXPECT_NE(found.find("invalid argument: unbounded.tile:19:11: error: the load is outside of tensor 'x': 'row' is 20, "
+                       "and its extent is 20\n"),
+            std::string::npos)
+      << found;
+  EXPECT_NE(
+      found.find("\nunbounded.tile:21:3: error: the store is outside of tensor 'y': 'row' is 20, and its extent is "
+                 "20\n  store y[at; place] = v\n"),
+      std::string::npos)
+      << found;
+  EXPECT_NE(found.find("note: it is at y[20; 0] of y[20; 50], in the program tile = 1\n"), std::string::npos) << found;
+}
+
+// The call is run after it was checked, and a tensor that is updated is updated once.
+TEST_F(OwnProgramJob, IsCheckedBeforeItRuns) {
+  const std::string job =
+      "run" + values + " --set scale=0.5 --input " + writeInput() + " --output " + output + device + " --all-outputs";
+  EXPECT_FALSE(runJson(job).value("checked", true));
+  const std::string unchecked = test::readFile(output);
+  EXPECT_TRUE(runJson(job + " --check").value("checked", false));
+  EXPECT_EQ(test::readFile(output), unchecked);
+  EXPECT_NE(run(job + " --check").find("\nchecked  in the interpreter, which has found nothing\n"), std::string::npos);
+
+  std::string text = test::readFile(program);
+  test::replaceOnce(text, "y[row: rows; place: columns]", "y[row: rows; place: columns] inout");
+  test::replaceOnce(text, "store y[at; place] = v", "store y[at; place] = load y[at; place] + 1");
+  HostTensor x = HostTensor::make(DType::kF32, {kRows, kColumns}), b = HostTensor::make(DType::kF32, {1, kColumns});
+  const std::string zeros = scratch.file("zeros.safetensors");
+  ASSERT_TRUE(writeSafetensors(OutputFile::create(zeros), {{"x", &x}, {"b", &b}, {"y", &x}}).isOk());
+  run("run --program " + scratch.write("updated.tile", text) +
+      " --set columns=50 --set dtype=fp32 --set scale=1 --check --input " + zeros + " --output " + output + device);
+  const HostTensor y = read("y");
+  for (int64_t i = 0; i < y.elements(); ++i)
+    ASSERT_EQ(reinterpret_cast<const float *>(y.bytes.data())[i], 1) << i;
 }
 
 TEST_F(OwnProgramJob, RunsOverTheTensorsOfAFile) {

@@ -72,8 +72,8 @@ Status verdictOf(const OperatorCheck &check, const std::string &inputPath, DType
 
 Status run(const RunFlags &flags) {
   if (flags.program.isGiven())
-    return runProgram(
-        {flags.program, flags.inputPath, flags.outputPath, flags.engine.settings, flags.allOutputs, flags.json});
+    return runProgram({flags.program, flags.inputPath, flags.outputPath, flags.engine.settings, flags.allOutputs,
+                       flags.check, flags.json});
   NSA_ASSIGN_OR_RETURN(OperatorFile file, readInputs(flags.op, flags.configPath, flags.inputPath));
   const OperatorInputs &inputs = file.inputs;
   if (flags.decodeLast > 0)
@@ -137,13 +137,15 @@ void addRunCommand(CLI::App &app, Action &action) {
   flags.engine.addKernelBudget(verb);
   verb.add_flag("--check", flags.check,
                 "Compare every output, the optional ones too, with the fp64 reference, and of decode that nothing "
-                "else in the cache has changed; beyond the contract's limits is a failure and writes nothing");
+                "else in the cache has changed; beyond the contract's limits is a failure and writes nothing. Of a "
+                "program run the call in an interpreter first, which finds loads and stores outside of a tensor, two "
+                "stores to one place and a false `when`; what it finds is a failure and runs and writes nothing");
   addOption(verb, "--decode-last N", flags.decodeLast,
             "Of nsa: decode so many of each sequence's last tokens once more from a cache that the others fill, "
             "contiguous and in pages, and compare them with the fp64 reference and the lists of this run",
             wholeAbove0());
   addJsonFlag(verb, flags.json);
-  flags.program.add(verb, {"--op", "--config", "--check", "--decode-last"});
+  flags.program.add(verb, {"--op", "--config", "--decode-last"});
   CLI::Option *input = verb.get_option("--input");
   input->description(input->get_description() + "; of a program the tensors that it reads (default: drawn ones)");
   flags.program.needWithout(*input);

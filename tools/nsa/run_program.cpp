@@ -29,12 +29,17 @@ struct Ran {
   double milliseconds = 0;
 };
 
-Result<Ran> runOnDevice(const ProgramRequest &request, const ProgramInputs &inputs,
-                        const std::set<std::string> &outputs, const EngineSettings &settings) {
-  NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(settings));
+Result<Ran> runOnDevice(const ProgramRun &run, const ProgramRequest &request, const ProgramInputs &inputs,
+                        const std::set<std::string> &outputs) {
+  NSA_ASSIGN_OR_RETURN(EngineHandle engine, createEngine(run.settings));
   NSA_ASSIGN_OR_RETURN(std::string device, deviceName(engine.get()));
   NSA_ASSIGN_OR_RETURN(std::unique_ptr<Accelerator> accelerator, Accelerator::open(device));
   NSA_ASSIGN_OR_RETURN(ProgramHandle program, request.create(engine.get(), accelerator->stream()));
+  if (run.check) {
+    // The interpreter stores its results, and the run has to read what the program has not stored to yet.
+    NSA_ASSIGN_OR_RETURN(const DeviceProgram copy, DeviceProgram::upload(*accelerator, inputs, outputs));
+    NSA_RETURN_IF_ERROR(copy.check(program.get()));
+  }
   NSA_ASSIGN_OR_RETURN(DeviceProgram job, DeviceProgram::upload(*accelerator, inputs, outputs));
   NSA_RETURN_IF_ERROR(job.allocateWorkspace(program.get()));
   Ran ran{describeProgram(program.get()), {}, 0};
@@ -55,7 +60,7 @@ Status runProgram(const ProgramRun &run) {
   NSA_ASSIGN_OR_RETURN(OutputFile output, OutputFile::create(run.outputPath));
   Progress progress;
   progress.step("running " + inputs.interface->name());
-  Result<Ran> ran = runOnDevice(request, inputs, outputs, run.settings);
+  Result<Ran> ran = runOnDevice(run, request, inputs, outputs);
   progress.step("");
   if (!ran)
     return withTuneCommand(ran.status(), request, run.settings);
@@ -66,6 +71,7 @@ Status runProgram(const ProgramRun &run) {
 
   nlohmann::json report = kernelReport(ran->kernel, ran->milliseconds);
   report["inputs"] = inputs.toString() + (run.inputPath.empty() ? ", drawn" : "");
+  report["checked"] = run.check;
   report["output"] = run.outputPath;
   if (run.json)
     printJson(report);

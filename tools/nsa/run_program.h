@@ -14,6 +14,7 @@ struct ProgramRun {
   std::string outputPath;
   const EngineSettings &settings;
   bool allOutputs = false; // the optional ones too
+  bool check = false;      // first in the interpreter, whose findings are errors
   bool json = false;
 };
 Status runProgram(const ProgramRun &run);

@@ -153,6 +153,8 @@ void printRunReport(const nlohmann::json &report) {
   if (report.contains("selecting"))
     printText("selects  %lld of %lld queries have more blocks than they may attend\n",
               report["selecting"].value("leave_blocks_out", 0LL), report["selecting"].value("queries", 0LL));
+  if (report.value("checked", false))
+    printText("checked  in the interpreter, which has found nothing\n");
   if (report.contains("checks"))
     printChecks(report["checks"]);
   if (report.contains("decode"))

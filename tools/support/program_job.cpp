@@ -187,15 +187,27 @@ Status DeviceProgram::allocateWorkspace(const nsa_program *program) {
   return Status::ok();
 }
 
-Status DeviceProgram::enqueue(const nsa_program *program) const {
+template <typename Use> Status DeviceProgram::pass(const Use &use) const {
   std::vector<nsa_program_tensor> tensors;
   for (const auto &[name, entry] : entries)
     tensors.push_back({name.c_str(), &entry.tensor});
   std::vector<nsa_program_scalar> given;
   for (const auto &[name, value] : scalars)
     given.push_back({name.c_str(), value});
-  return toStatus(nsa_program_run(program, tensors.data(), tensors.size(), given.data(), given.size(), workspace.data(),
-                                  workspace.size(), accelerator->stream(), nullptr));
+  return toStatus(use(tensors.data(), tensors.size(), given.data(), given.size()));
+}
+
+Status DeviceProgram::enqueue(const nsa_program *program) const {
+  return pass([&](const nsa_program_tensor *tensors, size_t count, const nsa_program_scalar *given, size_t givenCount) {
+    return nsa_program_run(program, tensors, count, given, givenCount, workspace.data(), workspace.size(),
+                           accelerator->stream(), nullptr);
+  });
+}
+
+Status DeviceProgram::check(const nsa_program *program) const {
+  return pass([&](const nsa_program_tensor *tensors, size_t count, const nsa_program_scalar *given, size_t givenCount) {
+    return nsa_program_check(program, tensors, count, given, givenCount, accelerator->stream(), nullptr);
+  });
 }
 
 // A store outside of a tensor is the program's fault, and of the workspace the library's.
@@ -208,7 +220,7 @@ Status DeviceProgram::checkGuards() const {
                               .value = name,
                               .rule = "is stored to outside of its elements",
                               .message = "the program stores outside of its tensors: " + status.error().message,
-                              .hint = "nsa check names stores without a bound, and nsa_program_check the place"});
+                              .hint = "nsa check names stores without a bound, and nsa run --check the place"});
   return Status::ok();
 }
 

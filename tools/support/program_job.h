@@ -73,6 +73,8 @@ public:
   Status allocateWorkspace(const nsa_program *program);
   // Enqueues a run on the accelerator's stream.
   Status enqueue(const nsa_program *program) const;
+  // Runs the call in the interpreter, whose findings are the error (nsa_program_check).
+  Status check(const nsa_program *program) const;
   // Fails when a kernel has written around a tensor or the workspace.
   Status checkGuards() const;
   // Downloads what the program has stored. Fails as checkGuards does.
@@ -84,6 +86,8 @@ private:
     nsa_tensor tensor{};
     bool isOutput = false;
   };
+  // Calls `use(tensors, count, scalars, count)` with the arguments of the call.
+  template <typename Use> Status pass(const Use &use) const;
   Status add(const std::string &name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source,
              bool isOutput);
 

@@ -42,7 +42,6 @@ TEST_F(OwnProgram, StandsInThePlaceOfAnOperator) {
       const Outcome outcome = run(verb + program + " " + option);
       EXPECT_EQ(outcome.code, 2) << verb << option;
     }
-  expectUsageError("run --check" + out + program, "excludes");
   expectUsageError("run --decode-last 1" + out + program, "excludes");
   expectUsageError("compile --target cpu --emit tile --template attention" + program, "excludes");
   expectUsageError("tune nsa128" + program, "excludes");
