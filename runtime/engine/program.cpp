@@ -57,14 +57,21 @@ Result<std::string> Program::compare(std::span<const NamedTensor> tensors, std::
                                      void *workspace, size_t workspaceBytes, void *stream) const {
   NSA_RETURN_IF_ERROR(held->checkNotCapturing(
       stream, "a comparison waits for its kernels, and a captured one does not run", "compare outside of the capture"));
-  KernelCall call;
+  KernelCall call, referenceCall;
   NSA_RETURN_IF_ERROR(prepareProgramCall(*interface, tensors, scalars, call));
-  NSA_ASSIGN_OR_RETURN(KernelTask task, programTask(source, interface));
-  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> definition, held->engine->planner->define(std::move(task)));
+  NSA_ASSIGN_OR_RETURN(const KernelTask task, programTask(source, interface));
+  std::shared_ptr<const ProgramInterface> reference = interface;
+  if (source->reference) {
+    NSA_ASSIGN_OR_RETURN(reference, interface->ofReference(*source->reference));
+  }
+  NSA_RETURN_IF_ERROR(prepareReferenceCall(*reference, tensors, scalars, referenceCall));
+  NSA_ASSIGN_OR_RETURN(const std::shared_ptr<const KernelCore> definition,
+                       held->engine->planner->define(task.reference ? *task.reference : task));
   int32_t word[kDeviceStatusWords] = {};
-  const ProgramComparison comparison(device(), *interface, tensors, call, device().isGpu() ? held->statusWord : word,
-                                     stream);
-  NSA_ASSIGN_OR_RETURN(const std::vector<ComparedPart> parts, comparison.run(*core->kernel, *definition->kernel));
+  const ProgramComparison comparison(device(), tensors, device().isGpu() ? held->statusWord : word, stream);
+  NSA_ASSIGN_OR_RETURN(
+      const std::vector<ComparedPart> parts,
+      comparison.run({*interface, call, *core->kernel}, {*reference, referenceCall, *definition->kernel}));
   NSA_RETURN_IF_ERROR(run(tensors, scalars, workspace, workspaceBytes, stream));
   NSA_RETURN_IF_ERROR(status(stream));
   return describeComparison("program", source->kernel, parts);

@@ -24,7 +24,7 @@ public:
   // Waits for the stream before.
   Status check(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars, void *stream) const;
   // Runs the program as `run` does and waits. Returns as JSON how far the results of its kernel are from the results of
-  // the kernel that defines the program (program_comparison.h), which is compiled for that.
+  // its reference (program_comparison.h), which is compiled for that.
   Result<std::string> compare(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars,
                               void *workspace, size_t workspaceBytes, void *stream) const;
   // Waits for the stream, and returns the error that a kernel has reported since the last call.

@@ -48,6 +48,16 @@ std::string shifted(const std::string &reference, bool isWrongCheaper = false) {
   return text;
 }
 
+// A call with x = 3 and the scale 2, of a configuration that adds 1.
+Example shiftedCall() {
+  Example example;
+  example.of = {"shifted", DType::kF32, {}};
+  example.tensors = {{"x", DType::kF32, {40, 50}, false, std::vector<double>(2000, 3), 50},
+                     {"y", DType::kF32, {40, 50}, true, std::vector<double>(2000, 7), 50}};
+  example.scalars = {{"scale", 2}};
+  return example;
+}
+
 class ProgramReference : public ProgramTest {
 protected:
   void SetUp() override {
@@ -108,6 +118,51 @@ TEST_F(ProgramReference, AnotherProgramRejectsTheFirstConfiguration) {
 
 TEST_F(ProgramReference, FixedChoicesRejectTheFirstConfiguration) {
   expectGate(ofText(shifted("reference wrong = 0", /*isWrongCheaper=*/true)), 0);
+}
+
+// The program is created with its first configuration, which adds 1, and is compared with its reference, which does
+// not.
+TEST_F(ProgramReference, AComparisonIsWithIt) {
+  scratch.write("plain.tile", kPlain);
+  const struct {
+    const char *clause, *reference, *config;
+    double error;
+  } cases[] = {{"reference plain", "plain", "", 1},
+               {"reference row_tile = 16, wrong = 0", "shifted", "row_tile=16 warps=1 wrong=0", 1},
+               {"", "shifted", "row_tile=16 warps=1 wrong=1", 0}};
+  for (const auto &[clause, reference, config, error] : cases) {
+    SCOPED_TRACE(clause);
+    Result<ProgramHandle> program =
+        ofFile(shifted(clause, /*isWrongCheaper=*/true)).create(engine.get(), accelerator().stream());
+    ASSERT_TRUE(program) << program.status().toString();
+    Result<ProgramCall> call = ProgramCall::make(accelerator(), program->get(), shiftedCall());
+    ASSERT_TRUE(call) << call.status().toString();
+    const Result<nlohmann::json> compared = call->compare();
+    ASSERT_TRUE(compared) << compared.status().toString();
+    ASSERT_EQ(compared->at("parts").size(), 1U) << compared->dump(2);
+    const nlohmann::json &y = compared->at("parts")[0];
+    EXPECT_EQ(y.at("definition").value("template", ""), reference) << y.dump(2);
+    EXPECT_EQ(y.at("definition").value("config", "none"), config) << y.dump(2);
+    EXPECT_EQ(y.value("max_abs", -1.0), error) << y.dump(2);
+    EXPECT_EQ(y.value("same_kernel", true), error == 0) << y.dump(2);
+    call->expectRight(); // the call itself was run by the program's own kernel
+  }
+}
+
+// What the reference cannot take is an error of the comparison, too.
+TEST_F(ProgramReference, AComparisonNeedsOneThatFits) {
+  std::string plain = kPlain;
+  replaceOnce(plain, "x[row: rows; place: columns]", "x[row: rows; place: columns + 1]");
+  scratch.write("plain.tile", plain);
+  Result<ProgramHandle> program = ofFile(shifted("reference plain")).create(engine.get(), accelerator().stream());
+  ASSERT_TRUE(program) << program.status().toString();
+  Result<ProgramCall> call = ProgramCall::make(accelerator(), program->get(), shiftedCall());
+  ASSERT_TRUE(call) << call.status().toString();
+  EXPECT_EQ(call->compare().status().toString(),
+            "invalid argument: the reference takes other tensors than the program: x.shape = [40, 50]: dimension 1 "
+            "must be 51 ('place: columns + 1')");
+  scratch.write("plain.tile", "kernel plain\n"); // what was read is what is compared with
+  EXPECT_EQ(call->compare().status().error().field, "x.shape");
 }
 
 // A reference that fixes its own choices computes with these.

@@ -1,12 +1,10 @@
 #include "runtime/engine/compile/default_kernel.h"
 
 #include "runtime/base/manifest.h"
+#include "runtime/base/text.h"
 
 #include <algorithm>
-#include <map>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace nsa {
 
@@ -48,6 +46,24 @@ Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
       break;
   }
   return firstFailure;
+}
+
+Result<std::vector<Candidate>> listReference(const CompilerLibrary &library, const CompileRequest &request,
+                                             const std::map<std::string, std::string> &choices) {
+  NSA_ASSIGN_OR_RETURN(const std::vector<Candidate> listed, library.list(request));
+  std::vector<Candidate> found;
+  for (const Candidate &candidate : listed) {
+    NSA_ASSIGN_OR_RETURN(const auto config, parseValues(candidate.config));
+    if (std::ranges::includes(config, choices))
+      found.push_back(candidate);
+  }
+  if (!found.empty())
+    return found;
+  return Status::error(
+      ErrorCode::kUnsupported,
+      "no configuration that is admitted here has " +
+          joined(choices, ", ", [](const auto &choice) { return choice.first + " = " + choice.second; }),
+      "give the clause 'reference' choices that all 'require' lines admit");
 }
 
 } // namespace nsa

@@ -141,7 +141,8 @@ Status KernelMaker::define(const KernelRequest &request, KernelCore &core) {
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const CompilerLibrary> library, compiler());
   CompileRequest wanted = compileRequest(request);
   wanted.templateName = request.task.definingTemplate;
-  NSA_ASSIGN_OR_RETURN(std::vector<Candidate> listed, library->list(wanted));
+  NSA_ASSIGN_OR_RETURN(const std::vector<Candidate> listed,
+                       listReference(*library, wanted, request.task.referenceChoices));
   return makeDefaultKernel(*library, std::move(wanted), listed, [&](const CompileRequest &by, CompiledKernel &kernel) {
     return adoptCompiled(request, by, kernel, core);
   });

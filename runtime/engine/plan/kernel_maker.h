@@ -56,8 +56,9 @@ public:
   // the default, and `core.tuned` is false.
   Status tune(const KernelRequest &request, const Tuning &tuning, KernelCore &core);
 
-  // Compiles the kernel that defines the results of the operator: the tile program with the first configuration in the
-  // compiler's list that compiles. `define` does not store the kernel in the database.
+  // Compiles the kernel that defines the results of the task: the tile program with the first configuration in the
+  // compiler's list that has the task's `referenceChoices` and compiles. `define` does not store the kernel in the
+  // database.
   Status define(const KernelRequest &request, KernelCore &core);
 
 private:

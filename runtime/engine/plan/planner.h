@@ -59,8 +59,7 @@ public:
   // ends early once `stop` returns true. tuneMeanwhile compiles on the calling thread alone, because the host needs the
   // rest of the cores.
   Made tuneMeanwhile(KernelTask task, const std::function<bool()> &stop);
-  // Compiles the kernel that defines the results of a task: the tile program with the first configuration in the
-  // compiler's list that compiles. `define` does not store the kernel in the database.
+  // As KernelMaker::define. Calling `define` is an error under the policy `fail`.
   Made define(KernelTask task);
   // Returns the name under which choices for this device are stored.
   const std::string &choiceKey() const { return choiceDevice; }

@@ -150,4 +150,14 @@ Status prepareProgramCall(const ProgramInterface &interface, std::span<const Nam
   return Status::ok();
 }
 
+Status prepareReferenceCall(const ProgramInterface &reference, std::span<const NamedTensor> tensors,
+                            std::span<const NamedScalar> scalars, KernelCall &call) {
+  const Status status = prepareProgramCall(reference, tensors, scalars, call);
+  if (status.isOk())
+    return status;
+  ErrorInfo info = status.error();
+  info.message = "the reference takes other tensors than the program: " + info.sentence();
+  return Status(std::move(info));
+}
+
 } // namespace nsa

@@ -25,6 +25,11 @@ struct NamedScalar {
 Status prepareProgramCall(const ProgramInterface &interface, std::span<const NamedTensor> tensors,
                           std::span<const NamedScalar> scalars, KernelCall &call);
 
+// As prepareProgramCall, for the interface of the program's reference and the tensors of a call of the program. The
+// error says what the reference takes otherwise.
+Status prepareReferenceCall(const ProgramInterface &reference, std::span<const NamedTensor> tensors,
+                            std::span<const NamedScalar> scalars, KernelCall &call);
+
 // The view that the program's kernel takes of a tensor that was checked.
 ViewSlots viewOf(const ProgramTensor &declared, const Tensor &tensor);
 

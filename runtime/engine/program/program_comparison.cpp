@@ -27,12 +27,11 @@ Status ProgramComparison::wait() const {
   return clock->spans().status(); // waits
 }
 
-Result<std::vector<ProgramComparison::Output>> ProgramComparison::readOutputs() const {
+Result<std::vector<ProgramComparison::Output>> ProgramComparison::readOutputs(const ProgramInterface &interface) const {
   NSA_RETURN_IF_ERROR(wait()); // for what the host has enqueued
   std::vector<Output> outputs;
   for (const NamedTensor &named : tensors) {
-    const int place = interface.findTensor(named.name);
-    if (!interface.tensors()[static_cast<size_t>(place)].isStored)
+    if (!interface.tensors()[static_cast<size_t>(interface.findTensor(named.name))].isStored)
       continue;
     const Tensor &tensor = named.tensor;
     const std::span shape(tensor.shape.data(), static_cast<size_t>(tensor.rank));
@@ -42,7 +41,7 @@ Result<std::vector<ProgramComparison::Output>> ProgramComparison::readOutputs() 
       const int64_t last = (shape[static_cast<size_t>(axis)] - 1) * tensor.strideOf(axis);
       (last < 0 ? begin : end) += last;
     }
-    Output output{&named.tensor, place, isEmpty ? 0 : begin, {}};
+    Output output{&named, isEmpty ? 0 : begin, {}};
     if (!isEmpty) {
       output.before.resize(static_cast<size_t>((end - begin) * dtypeBytes(tensor.dtype)));
       NSA_RETURN_IF_ERROR(device.download(
@@ -54,9 +53,9 @@ Result<std::vector<ProgramComparison::Output>> ProgramComparison::readOutputs() 
   return outputs;
 }
 
-Result<ProgramComparison::Results> ProgramComparison::resultsOf(const LoadedKernel &kernel,
+Result<ProgramComparison::Results> ProgramComparison::resultsOf(const Side &side,
                                                                 const std::vector<Output> &outputs) const {
-  KernelCall own = call;
+  KernelCall call = side.call;
   std::vector<DeviceBuffer> copies;
   for (const Output &output : outputs) {
     NSA_ASSIGN_OR_RETURN(DeviceBuffer copy, DeviceBuffer::allocate(device, output.before.size()));
@@ -66,14 +65,14 @@ Result<ProgramComparison::Results> ProgramComparison::resultsOf(const LoadedKern
     }
     NSA_RETURN_IF_ERROR(device.upload(copy.data(), output.before.data(), output.before.size()));
     // The kernel sees the copy with the strides of the tensor.
-    Tensor tensor = *output.tensor;
+    Tensor tensor = output.named->tensor;
     tensor.data = static_cast<std::byte *>(copy.data()) - output.begin * dtypeBytes(tensor.dtype);
-    own.views[static_cast<size_t>(output.place)] =
-        viewOf(interface.tensors()[static_cast<size_t>(output.place)], tensor);
+    const auto place = static_cast<size_t>(side.interface.findTensor(output.named->name));
+    call.views[place] = viewOf(side.interface.tensors()[place], tensor);
     copies.push_back(std::move(copy));
   }
-  NSA_ASSIGN_OR_RETURN(const DeviceBuffer scratch, DeviceBuffer::allocate(device, kernel.workspaceBytes()));
-  NSA_RETURN_IF_ERROR(kernel.launch(own, statusWord, scratch.data(), stream));
+  NSA_ASSIGN_OR_RETURN(const DeviceBuffer scratch, DeviceBuffer::allocate(device, side.kernel.workspaceBytes()));
+  NSA_RETURN_IF_ERROR(side.kernel.launch(call, statusWord, scratch.data(), stream));
   NSA_RETURN_IF_ERROR(wait());
   Results results;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -84,20 +83,19 @@ Result<ProgramComparison::Results> ProgramComparison::resultsOf(const LoadedKern
   return results;
 }
 
-Result<std::vector<ComparedPart>> ProgramComparison::run(const LoadedKernel &own,
-                                                         const LoadedKernel &definition) const {
-  NSA_ASSIGN_OR_RETURN(const std::vector<Output> outputs, readOutputs());
+Result<std::vector<ComparedPart>> ProgramComparison::run(const Side &own, const Side &reference) const {
+  NSA_ASSIGN_OR_RETURN(const std::vector<Output> outputs, readOutputs(own.interface));
   NSA_ASSIGN_OR_RETURN(const Results actual, resultsOf(own, outputs));
-  NSA_ASSIGN_OR_RETURN(const Results expected, resultsOf(definition, outputs));
+  NSA_ASSIGN_OR_RETURN(const Results expected, resultsOf(reference, outputs));
   std::vector<ComparedPart> parts;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Tensor &tensor = *outputs[i].tensor;
+    const Tensor &tensor = outputs[i].named->tensor;
     ElementErrors errors;
     forEachElement(tensor, 0, -outputs[i].begin, [&](int64_t at) {
       errors.add(elementAt(actual[i].data(), tensor.dtype, at), elementAt(expected[i].data(), tensor.dtype, at));
     });
-    ComparedPart part = comparedPart(own, &definition, errors);
-    part.part = interface.tensors()[static_cast<size_t>(outputs[i].place)].name;
+    ComparedPart part = comparedPart(own.kernel, &reference.kernel, errors);
+    part.part = outputs[i].named->name;
     parts.push_back(std::move(part));
   }
   return parts;

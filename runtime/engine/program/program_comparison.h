@@ -1,8 +1,6 @@
-// Compares the result of a program's kernel with the result of the kernel that defines it, which is the program with
-// its first configuration, on the tensors of one call. A comparison is for debugging: it allocates memory, waits for
-// its kernels and copies their results to the host.
-// Ownership: a ProgramComparison borrows all arguments of its constructor.
-// Thread-safety: a ProgramComparison belongs to one call.
+// Compares the result of a program's kernel with the result of its reference, on the tensors of one call. A comparison
+// is for debugging: it allocates memory, waits for its kernels and copies their results to the host. Ownership: a
+// ProgramComparison borrows all arguments of its constructor. Thread-safety: a ProgramComparison belongs to one call.
 #pragma once
 
 #include "runtime/device/loaded_kernel.h"
@@ -16,32 +14,35 @@ namespace nsa {
 
 class ProgramComparison {
 public:
-  // `call` is what prepareProgramCall makes of `tensors`. Kernels report to `statusWord`.
-  ProgramComparison(Device &device, const ProgramInterface &interface, std::span<const NamedTensor> tensors,
-                    const KernelCall &call, const void *statusWord, void *stream)
-      : device(device), interface(interface), tensors(tensors), call(call), statusWord(statusWord), stream(stream) {}
+  // The kernel of the program or of its reference, which may declare the tensors in another order. `call` is what
+  // prepareProgramCall makes of the tensors by `interface`.
+  struct Side {
+    const ProgramInterface &interface;
+    const KernelCall &call;
+    const LoadedKernel &kernel;
+  };
+  // Kernels report to `statusWord`.
+  ProgramComparison(Device &device, std::span<const NamedTensor> tensors, const void *statusWord, void *stream)
+      : device(device), tensors(tensors), statusWord(statusWord), stream(stream) {}
 
   // Launches both kernels, each on its own copies of the tensors that the program stores to. The tensors of the call
   // stay as they are. Returns an entry for each of these tensors, whose part is the tensor's name.
-  Result<std::vector<ComparedPart>> run(const LoadedKernel &own, const LoadedKernel &definition) const;
+  Result<std::vector<ComparedPart>> run(const Side &own, const Side &reference) const;
 
 private:
   // A tensor that the program stores to: the elements from the lowest to the highest address.
   struct Output {
-    const Tensor *tensor;
-    int place;
+    const NamedTensor *named;
     int64_t begin; // from the tensor's first element to the lowest one, at most 0
     std::vector<std::byte> before;
   };
   using Results = std::vector<std::vector<std::byte>>; // one for each output
-  Result<std::vector<Output>> readOutputs() const;
-  Result<Results> resultsOf(const LoadedKernel &kernel, const std::vector<Output> &outputs) const;
+  Result<std::vector<Output>> readOutputs(const ProgramInterface &interface) const;
+  Result<Results> resultsOf(const Side &side, const std::vector<Output> &outputs) const;
   Status wait() const;
 
   Device &device;
-  const ProgramInterface &interface;
   std::span<const NamedTensor> tensors;
-  const KernelCall &call;
   const void *statusWord;
   void *stream;
 };

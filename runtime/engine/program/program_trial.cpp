@@ -7,19 +7,6 @@
 
 namespace nsa {
 
-namespace {
-
-// An argument that the reference takes otherwise than the program.
-Status ofReference(const Status &status) {
-  if (status.isOk())
-    return Status::ok();
-  ErrorInfo info = status.error();
-  info.message = "the reference takes other tensors than the program: " + info.sentence();
-  return Status(std::move(info));
-}
-
-} // namespace
-
 Result<std::unique_ptr<Trial>> ProgramTrial::make(Device &device, std::shared_ptr<const ProgramInterface> interface,
                                                   const std::shared_ptr<const ProgramInterface> &reference,
                                                   uint64_t seed, double mostBytes) {
@@ -81,7 +68,7 @@ Status ProgramTrial::allocate(const std::shared_ptr<const ProgramInterface> &ref
     referenceCall = call;
     return Status::ok();
   }
-  return ofReference(prepareProgramCall(*reference, bound, given, referenceCall));
+  return prepareReferenceCall(*reference, bound, given, referenceCall);
 }
 
 // What a program stores to is what it was before each compared run.

@@ -1,5 +1,6 @@
 #include "runtime/engine/tune/tuning_session.h"
 
+#include "runtime/engine/compile/default_kernel.h"
 #include "runtime/engine/report/stopwatch.h"
 #include "runtime/engine/tune/kernel_trial.h"
 #include "runtime/engine/tune/pruned_candidates.h"
@@ -139,48 +140,24 @@ Result<std::shared_ptr<const LoadedKernel>> TuningSession::build(const KernelTas
   return loaded;
 }
 
-std::shared_ptr<const LoadedKernel> TuningSession::buildDefinition() {
-  CompileRequest definition = request;
-  definition.templateName = task.definingTemplate;
-  Result<std::vector<Candidate>> listed = environment.compiler.list(definition);
-  for (size_t i = 0; listed && i < std::min(listed->size(), kDefinitionAttempts); ++i) {
-    std::shared_ptr<const CompiledKernel> kernel;
-    if (Result<std::shared_ptr<const LoadedKernel>> loaded = build(task, definition, (*listed)[i], kernel))
-      return *loaded;
-  }
-  return nullptr;
-}
-
-// The cheapest configuration of the reference that has its fixed choices.
-Result<std::shared_ptr<const LoadedKernel>> TuningSession::buildNamedReference() {
+Result<std::shared_ptr<const LoadedKernel>> TuningSession::buildReference() {
   const KernelTask &of = task.reference ? *task.reference : task;
   CompileRequest by = request;
+  by.templateName = of.definingTemplate;
   by.op = of.problem.op;
   by.fixed = of.problem.fixed;
   by.program = of.program;
-  NSA_ASSIGN_OR_RETURN(const std::vector<Candidate> listed, environment.compiler.list(by));
-  std::optional<Result<std::shared_ptr<const LoadedKernel>>> last;
-  size_t attempts = 0;
-  for (const Candidate &candidate : listed) {
-    NSA_ASSIGN_OR_RETURN(const auto config, parseValues(candidate.config));
-    if (!std::ranges::includes(config, of.referenceChoices) || attempts == kDefinitionAttempts)
-      continue;
-    ++attempts;
-    std::shared_ptr<const CompiledKernel> kernel;
-    if (last = build(of, by, candidate, kernel); *last)
-      return *last;
-  }
-  if (last)
-    return *last;
-  std::string fixed;
-  for (const auto &[name, value] : of.referenceChoices)
-    fixed.append(fixed.empty() ? "" : ", ").append(name).append(" = ").append(value);
-  return Status::error(ErrorCode::kUnsupported, "no configuration that is admitted here has " + fixed,
-                       "give the clause 'reference' choices that all 'require' lines admit");
+  NSA_ASSIGN_OR_RETURN(const std::vector<Candidate> listed,
+                       listReference(environment.compiler, by, of.referenceChoices));
+  std::shared_ptr<const CompiledKernel> kernel;
+  Result<std::shared_ptr<const LoadedKernel>> loaded = build(of, by, listed.front(), kernel);
+  for (size_t i = 1; !loaded && i < std::min(listed.size(), kDefinitionAttempts); ++i)
+    loaded = build(of, by, listed[i], kernel);
+  return loaded;
 }
 
 Result<TuningResult> TuningSession::namedResult() {
-  NSA_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadedKernel> kernel, buildNamedReference());
+  NSA_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadedKernel> kernel, buildReference());
   NSA_ASSIGN_OR_RETURN(TuningResult result, trial->checkReference(*kernel));
   if (compareResults(result, result, task.dtype).isOk())
     return result;
@@ -217,7 +194,8 @@ Status TuningSession::prepareReference() {
       kernel = kernels[i];
     }
   if (!isCandidate)
-    kernel = buildDefinition();
+    if (Result<std::shared_ptr<const LoadedKernel>> built = buildReference())
+      kernel = std::move(*built);
   // Where no configuration of the tile program fits the device, the incumbent is all there is to compare with.
   for (size_t i = 0; i < candidates.size() && !kernel; ++i)
     kernel = kernels[i];

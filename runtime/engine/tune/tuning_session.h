@@ -62,12 +62,11 @@ private:
   // Compiles a candidate of `of` by a request for its kernels.
   Result<std::shared_ptr<const LoadedKernel>> build(const KernelTask &of, CompileRequest by, const Candidate &candidate,
                                                     std::shared_ptr<const CompiledKernel> &kernel);
-  // Compiles the tile program if it is not among the candidates because force_variant names another template. Returns
-  // null if the tile program cannot be compiled.
-  std::shared_ptr<const LoadedKernel> buildDefinition();
   // Whether the task says itself with what is compared.
   bool namesReference() const { return task.reference || !task.referenceChoices.empty(); }
-  Result<std::shared_ptr<const LoadedKernel>> buildNamedReference();
+  // Compiles the cheapest configuration of what the task names as its reference, or else of the tile program, which is
+  // not among the candidates where force_variant names another template.
+  Result<std::shared_ptr<const LoadedKernel>> buildReference();
   Result<TuningResult> namedResult();
   Status prepareReference();
   // Takes note of why a candidate does not compile.

@@ -78,11 +78,10 @@ NSA_API nsa_status nsa_program_check(const nsa_program *program, const nsa_progr
                                      nsa_error *error) NSA_NOEXCEPT;
 
 /* For debugging. Runs the program as nsa_program_run does, waits, and says as JSON how far its results are from the
- * results of the program with the first configuration that the compiler lists, on the same tensors (the clause
- * `reference` is for tunings alone): for each tensor
- * that the program stores to the kernels and the errors of nsa_plan_compare_report. Free the text with nsa_free. The
- * call compiles that configuration, and needs device memory for copies of these tensors. It fails while `stream`
- * captures, and under the miss policy `fail`. */
+ * results of its reference on the same tensors: for each tensor that the program stores to the kernels and the errors
+ * of nsa_plan_compare_report. The reference is what the program's clause `reference` says, or else the configuration of
+ * the least cost, as in a tuning. Free the text with nsa_free. The call compiles the reference, and needs device memory
+ * for copies of these tensors. It fails while `stream` captures, and under the miss policy `fail`. */
 NSA_API nsa_status nsa_program_compare(const nsa_program *program, const nsa_program_tensor *tensors,
                                        size_t tensor_count, const nsa_program_scalar *scalars, size_t scalar_count,
                                        void *workspace, size_t workspace_bytes, void *stream, char **json,
