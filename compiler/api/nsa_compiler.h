@@ -125,7 +125,8 @@ typedef struct nsa_compiler_api {
   nsa_compiler_status (*format)(const char *name, const char *text, size_t bytes, nsa_compiler_result **result);
 
   /* Returns the errors and warnings of `check` and `format`, written as clang does: with the line
-   * and a caret. Also a good program may have warnings. */
+   * and a caret. Also a good program may have warnings. Of a program that `compile` has compiled,
+   * `messages` returns the first line of each warning. */
   const char *(*messages)(const nsa_compiler_result *result);
 } nsa_compiler_api;
 

@@ -66,6 +66,7 @@ nsa_compiler_status compile(const nsa_compiler_request *request, nsa_compiler_re
     if (!output)
       return output.status();
     out.output = std::move(*output);
+    out.messages = std::move(out.output.warnings);
     return Status::ok();
   });
 }

@@ -118,6 +118,7 @@ private:
     if (!tile)
       return tile.status();
     manifest.params = std::move(tile->params);
+    result.warnings = std::move(tile->warnings);
     if (request.target->isGpu && request.stage >= NSA_COMPILER_STAGE_CUDA) {
       manifest.sharedBytes = tile->sharedBytes;
       return finishGpu(tile->text, result);

@@ -22,6 +22,9 @@ struct CompileOutput {
   std::string bytes;    // the output of the requested stage
   std::string manifest; // binary stage only
   std::string timings;  // as Timings::text()
+  // What `nsa check` warns of in the text of a program of one's own, for the values and choices of the request: a line
+  // for each warning, "softmax.tile:12:7: warning: ...".
+  std::string warnings;
 };
 
 // Returns the candidates of a request, the candidate with the lowest predicted time first. If the request has no

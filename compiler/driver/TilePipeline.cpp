@@ -53,6 +53,17 @@ Status diagnosed(llvm::StringRef diagnostics, ErrorCode code) {
   return Status(std::move(info));
 }
 
+// The first line of each warning, which says its place.
+std::string warningsOf(const language::Diagnostics &diagnostics) {
+  std::string lines;
+  for (const language::Diagnostic &message : diagnostics.list())
+    if (message.severity == language::Severity::kWarning) {
+      const std::string text = message.toString();
+      lines += text.substr(0, text.find('\n') + 1);
+    }
+  return lines;
+}
+
 // The manifest's words for element types.
 std::string dtypeText(Type type) {
   if (type.isBF16())
@@ -106,9 +117,12 @@ public:
     OwningOpRef<ModuleOp> module =
         language::lowerTileProgram(compile.kernel, compile.libraries, compile.values, context, diagnostics);
     if (!module)
-      return compile.kernel.kernel->operators.empty() ? programError(diagnostics, compile.kernel.source->name())
-                                                      : templateError(diagnostics);
+      return compile.kernel.kernel->operators.empty()
+                 ? programError(diagnostics, compile.kernel.source->name(), compile.title.fixed)
+                 : templateError(diagnostics);
     timings.lap("render");
+    if (compile.kernel.kernel->operators.empty())
+      result.warnings = warningsOf(diagnostics);
     NSA_RETURN_IF_ERROR(verified(*module));
     result.params = paramsOf(cast<func::FuncOp>(module->getBody()->front()));
     if (compile.stage == NSA_COMPILER_STAGE_TILE) {

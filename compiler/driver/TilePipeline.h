@@ -32,6 +32,7 @@ struct TileResult {
   // The program as text after the requested stage: tile, scheduled or llvm. From stage cuda on, `text` is the emitted
   // CUDA source, into which the device library has not yet been written.
   std::string text;
+  std::string warnings; // as CompileOutput's
   std::vector<ManifestParam> params;
   int64_t sharedBytes = 0;
   // `image`, `entryOffset` and `scratchBytes` are set only for stage binary on the CPU, and mean the same as in

@@ -167,13 +167,17 @@ Status templateError(const Diagnostics &diagnostics) {
   return Status(std::move(info));
 }
 
-Status programError(const Diagnostics &diagnostics, const std::string &file) {
+Status programError(const Diagnostics &diagnostics, const std::string &file,
+                    const std::map<std::string, std::string> &values) {
+  std::string settings;
+  for (const auto &[name, value] : values)
+    settings += " --set " + name + "=" + value;
   return Status(ErrorInfo{.code = ErrorCode::kCompileFailed,
                           .field = "program",
                           .value = file,
                           .rule = "has errors",
                           .message = diagnostics.toString(),
-                          .hint = language::hintOfCheck(file)});
+                          .hint = language::hintOfCheck(file, settings)});
 }
 
 } // namespace nsa

@@ -21,6 +21,7 @@ Result<TemplateHeader> readTileChoices(const language::SyntaxTree &kernel);
 // The errors of a compilation as one error of a template. Its place is that of the first error.
 Status templateError(const language::Diagnostics &diagnostics);
 // The errors of a program of one's own, as `nsa check` prints them.
-Status programError(const language::Diagnostics &diagnostics, const std::string &file);
+Status programError(const language::Diagnostics &diagnostics, const std::string &file,
+                    const std::map<std::string, std::string> &values = {});
 
 } // namespace nsa

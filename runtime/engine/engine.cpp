@@ -134,7 +134,7 @@ Result<PlanPointer> Engine::plan(const Spec &asked, const Maxima &maxima, void *
       return core;
     });
     if (!made)
-      return failed(withHint(made.status(), spec, maxima));
+      return failed(withHint(made.status(), planTuning(spec, maxima)));
     // The plan of another thread may have been made for smaller maxima of the same buckets.
     if (isMaker || (*made)->checkGrids(spec, maxima).isOk())
       return give(**made, source);
@@ -253,12 +253,11 @@ std::string Engine::deviceName() const {
   return !options.device.empty() ? options.device : ownDevice->isGpu() ? "cuda:0" : "cpu";
 }
 
-// A miss names the command that fills the gap, in the caller's terms.
-Status Engine::withHint(Status status, const Spec &spec, const Maxima &maxima) const {
+Status Engine::withHint(Status status, const TunedSubject &subject) const {
   if (status.code() != ErrorCode::kCacheMiss)
     return status;
   ErrorInfo info = status.error();
-  info.hint = tuneHint({spec, maxima, deviceName(), cache->path(), options.pinPath, options.templateDir,
+  info.hint = tuneHint({subject, deviceName(), cache->path(), options.pinPath, options.templateDir,
                         ownDevice->isGpu() ? "" : options.cpuFeatures, options.decodeSplits, options.ignoreThresholds});
   return Status(std::move(info));
 }

@@ -27,6 +27,7 @@ namespace nsa {
 
 class Engine;
 class Program;
+struct TunedSubject;
 
 // Releases the engine's handle. If the caller holds no plan of an engine, destroying the engine's handle destroys the
 // engine.
@@ -106,7 +107,8 @@ private:
   // made, and plans that could not be made because a kernel or the compiler was missing. `outcome` is the result of
   // making the plan.
   void keep(const Spec &spec, const Maxima &maxima, ErrorCode outcome);
-  Status withHint(Status status, const Spec &spec, const Maxima &maxima) const;
+  // Adds to a miss the command that makes and stores what is missing.
+  Status withHint(Status status, const TunedSubject &subject) const;
   // Returns the plan in memory that has the key. Returns nullptr when there is no such plan, or when the device cannot
   // launch its grid for `maxima`.
   const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;

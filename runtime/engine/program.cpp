@@ -1,28 +1,14 @@
 #include "runtime/engine/program.h"
 
-#include "runtime/base/text.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/program/program_check.h"
 #include "runtime/engine/program/program_comparison.h"
 #include "runtime/engine/program/program_task.h"
 #include "runtime/engine/report/describe.h"
+#include "runtime/engine/report/miss_report.h"
 #include "runtime/engine/report/profiler_range.h"
 
 namespace nsa {
-
-namespace {
-
-Status withTuneHint(const Status &status) {
-  if (status.code() != ErrorCode::kCacheMiss)
-    return status;
-  ErrorInfo info = status.error();
-  info.hint =
-      "tune the program (nsa_program_tune) with an engine of another miss policy, with the same texts and values, "
-      "and into a database that this engine reads";
-  return Status(std::move(info));
-}
-
-} // namespace
 
 Device &Program::device() const { return held->engine->device(); }
 
@@ -34,11 +20,10 @@ Status Program::run(std::span<const NamedTensor> tensors, std::span<const NamedS
   held->engine->countRun();
   KernelCall call;
   NSA_RETURN_IF_ERROR(prepareProgramCall(*interface, tensors, scalars, call));
-  NSA_RETURN_IF_ERROR(checkWorkspace(workspace, workspaceBytes, this->workspaceBytes()));
-  if (device().isGpu())
-    return core->kernel->launch(call, held->statusWord, workspace, stream);
-  int32_t word[kDeviceStatusWords] = {};
-  NSA_RETURN_IF_ERROR(core->kernel->launch(call, word, workspace, stream));
+  NSA_RETURN_IF_ERROR(interface->named(checkWorkspace(workspace, workspaceBytes, this->workspaceBytes())));
+  int32_t word[kDeviceStatusWords] = {}; // of the CPU; a GPU's kernel has not run yet
+  NSA_RETURN_IF_ERROR(
+      interface->named(core->kernel->launch(call, device().isGpu() ? held->statusWord : word, workspace, stream)));
   return interface->statusOf({word[0], word[1]});
 }
 
@@ -55,8 +40,9 @@ Status Program::status(void *stream) const {
 
 Result<std::string> Program::compare(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars,
                                      void *workspace, size_t workspaceBytes, void *stream) const {
-  NSA_RETURN_IF_ERROR(held->checkNotCapturing(
-      stream, "a comparison waits for its kernels, and a captured one does not run", "compare outside of the capture"));
+  NSA_RETURN_IF_ERROR(interface->named(
+      held->checkNotCapturing(stream, "a comparison waits for its kernels, and a captured one does not run",
+                              "compare outside of the capture")));
   KernelCall call, referenceCall;
   NSA_RETURN_IF_ERROR(prepareProgramCall(*interface, tensors, scalars, call));
   NSA_ASSIGN_OR_RETURN(const KernelTask task, programTask(source, interface));
@@ -114,7 +100,7 @@ Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &s
     const std::string key = task.key;
     Planner::Made made = planner->kernelOf(task);
     if (!made)
-      return failed(withTuneHint(made.status()));
+      return failed(withHint(made.status(), programTuning(source->kernel, source->path, values)));
     core = std::move(*made);
     from = core->source;
     ownCounters.add(core->times);

@@ -19,6 +19,12 @@ constexpr int kMostConstants = 256; // deep, of constants that are made of const
 
 std::string inQuotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
+// How a caller gives a value.
+std::string settingHint(std::string_view name) {
+  return "add it to the values, or to the command line as --set " + std::string(name) +
+         (name == kDTypeValue ? "=bf16, fp16 or fp32" : "=NUMBER");
+}
+
 // Calls `visit` with each statement, and with each statement inside of it.
 void forEachStatement(std::span<const Statement *const> statements,
                       const std::function<void(const Statement &)> &visit) {
@@ -165,7 +171,7 @@ private:
     }
     if (given == values.end())
       return Status::invalid(text, "nothing", "the program " + result->kernel + " needs a value for " + inQuotes(text),
-                             "it declares 'fixed " + text + "'");
+                             "it declares 'fixed " + text + "'; " + settingHint(text));
     int64_t number = 0;
     if (!parseInteger(given->second, number) && !lookupEnumerator(given->second, number))
       return Status::invalid(text, inQuotes(given->second), "must be an integer, or a word such as bf16");
@@ -273,7 +279,7 @@ private:
       if (!result->fixedValues.contains(std::string(kDTypeValue)))
         return Status::invalid(std::string(kDTypeValue), "nothing",
                                "the program " + result->kernel + " needs a value for 'dtype'",
-                               what + " is of the call's element type, which is bf16, fp16 or fp32");
+                               what + " is of the call's element type; " + settingHint(kDTypeValue));
       return result->ioType;
     }
     if (element == "i32")
@@ -376,7 +382,7 @@ private:
         return Status::invalid(scalar.name, "nothing",
                                "the program " + result->kernel + " needs the greatest " + inQuotes(scalar.name) +
                                    " of its calls, which chooses the kernel",
-                               "its grid or its tensors are made of it");
+                               "its grid or its tensors are made of it; " + settingHint(scalar.name));
       if (static_cast<int32_t>(*scalar.given) < 0)
         return Status::invalid(scalar.name, std::to_string(static_cast<int32_t>(*scalar.given)), "must be at least 0");
     }

@@ -86,6 +86,14 @@ int ProgramInterface::findScalar(std::string_view name) const {
   return found == scalarList.end() ? -1 : static_cast<int>(found - scalarList.begin());
 }
 
+Status ProgramInterface::named(const Status &status) const {
+  if (status.isOk())
+    return Status::ok();
+  ErrorInfo info = status.error();
+  info.message = "program " + kernel + ": " + info.sentence();
+  return Status(std::move(info));
+}
+
 Status ProgramInterface::statusOf(DeviceReport report) const {
   if (report.code == 0)
     return Status::ok(); // before any text: every run on the CPU asks

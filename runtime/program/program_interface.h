@@ -142,6 +142,8 @@ public:
   int findTensor(std::string_view name) const;
   int findScalar(std::string_view name) const;
 
+  // Returns the error of a call with the program's name in front of its message; ok stays ok.
+  Status named(const Status &status) const;
   // Returns ok if nothing was reported, or else a device error with the names of the program and of the code.
   Status statusOf(DeviceReport report) const;
 

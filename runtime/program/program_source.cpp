@@ -76,8 +76,10 @@ void setDigest(ProgramSource &source) {
 }
 
 // The program that a text names as its reference lies in the folder of the text.
-Result<ProgramSource::Pointer> make(std::string file, std::string text, const std::optional<fs::path> &folder) {
+Result<ProgramSource::Pointer> make(std::string file, std::string text, const std::optional<fs::path> &path) {
+  const std::optional<fs::path> folder = path ? std::optional(path->parent_path()) : std::nullopt;
   NSA_ASSIGN_OR_RETURN(Reading program, readTexts(std::move(file), std::move(text), folder));
+  program.source->path = path.value_or("").string();
   Reading reference;
   Status failed;
   const auto read = [&](std::string_view name) -> const language::SyntaxTree * {
@@ -108,7 +110,7 @@ Result<ProgramSource::Pointer> make(std::string file, std::string text, const st
 
 Result<ProgramSource::Pointer> ProgramSource::read(const std::string &path) {
   NSA_ASSIGN_OR_RETURN(std::string text, textOf(path));
-  return make(fs::path(path).filename().string(), std::move(text), fs::path(path).parent_path());
+  return make(fs::path(path).filename().string(), std::move(text), fs::path(path));
 }
 
 Result<ProgramSource::Pointer> ProgramSource::of(std::string name, std::string text) {

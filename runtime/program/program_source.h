@@ -20,6 +20,7 @@ struct ProgramSource {
   using Pointer = std::shared_ptr<const ProgramSource>;
 
   std::string file; // what messages call the text
+  std::string path; // of the file, as the host names it; "": the text has no file
   std::string text;
   // The texts of the program's own libraries, by name. An own library lies in the folder `library` beside the program's
   // file, and the program or another own library imports it. Each other library ships with the compiler.

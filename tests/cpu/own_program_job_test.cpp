@@ -199,7 +199,8 @@ TEST_F(OwnProgramJob, TellsWhatIsWrongWithItsValues) {
   const std::string own = program + " --set dtype=fp32 --set scale=1";
   said(program + " --set dtype=fp32 --set columns=50",
        "scale = absent: must be given, because no dimension of a bound tensor is 'scale'");
-  said(own, "columns = nothing: the program own needs a value for 'columns' (hint: it declares 'fixed columns')");
+  said(own, "columns = nothing: the program own needs a value for 'columns' (hint: it declares 'fixed columns'; "
+            "add it to the values, or to the command line as --set columns=NUMBER)");
   said(own + " --set columns=50 --set colums=3",
        "colums = 3: the program own declares no such fixed value and no such scalar (hint: did you mean 'columns'?)");
   said(own + " --set columns=50 --set row_tile=16",
@@ -214,6 +215,11 @@ TEST_F(OwnProgramJob, TellsWhatIsWrongWithItsValues) {
                       "require columns <= 4096"),
             std::string::npos)
       << wide;
+  const std::string none = fails("run --program " + own + " --set columns=0 --set rows=4 --output " + output + device);
+  EXPECT_NE(none.find("own.tile:11:29: error: rows of 'x' have 0 columns"), std::string::npos) << none;
+  EXPECT_NE(none.find("(hint: nsa check own.tile --set columns=0 --set dtype=fp32 shows what is wrong)"),
+            std::string::npos)
+      << none;
   const std::string miss = fails("run" + values + " --set scale=1 --miss fail" + input);
   EXPECT_NE(miss.find("\nThis stores what is missing:\nnsa tune --program " + program +
                       " --set columns=50 --set dtype=fp32 --set rows=20 --set scale=1 --device cpu --cache " +
@@ -250,7 +256,8 @@ TEST_F(OwnProgramJob, IsTunedOnce) {
 TEST_F(OwnProgramJob, ExplainSaysWhyItWouldFail) {
   const std::string text = run("explain" + values + " --set rows=20 --miss fail" + device, 1);
   EXPECT_NE(text.find("stored     no kernel for it"), std::string::npos) << text;
-  EXPECT_NE(test::readFile(scratch.file("stderr")).find("a plan of this would fail:\n  own@"), std::string::npos);
+  EXPECT_NE(test::readFile(scratch.file("stderr")).find("nsa: unavailable: the program would fail:\n  own@"),
+            std::string::npos);
 }
 
 TEST_F(OwnProgramJob, IsMeasuredBesideItsWork) {

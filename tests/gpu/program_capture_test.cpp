@@ -29,7 +29,7 @@ TEST_F(ProgramTest, AColdProgramDuringCaptureIsAClearErrorAndTheCaptureSurvives)
   EXPECT_NE(refused.toString().find("dtype=fp16"), std::string::npos) << refused.toString();
   EXPECT_TRUE(served.isOk()) << served.toString();
   EXPECT_EQ(compared.toString(),
-            "capturing: stream = capturing: a comparison waits for its kernels, and a captured one "
+            "capturing: program softmax: stream = capturing: a comparison waits for its kernels, and a captured one "
             "does not run (hint: compare outside of the capture)");
   ASSERT_TRUE((*recording)().isOk());
   ASSERT_TRUE(accelerator().synchronize().isOk());

@@ -134,9 +134,11 @@ TEST_F(ProgramCheck, ACallOfManyElements) {
     for (nsa_tensor &tensor : call.tensors)
       tensor.shape[0] = 1 << 20;
   };
-  EXPECT_EQ(checked(), "invalid argument: tensors = more than 67108864 elements: a call that is checked has at most so "
-                       "many in all its tensors, with what lies between their elements (hint: check a call of smaller "
-                       "sizes)");
+  EXPECT_EQ(
+      checked(),
+      "invalid argument: program copied: tensors = more than 67108864 elements: a call that is checked has at most so "
+      "many in all its tensors, with what lies between their elements (hint: check a call of smaller "
+      "sizes)");
   // As many elements as overflow 64 bits, at one place.
   change = [](ProgramCall &call) {
     for (nsa_tensor &tensor : call.tensors) {
@@ -146,7 +148,9 @@ TEST_F(ProgramCheck, ACallOfManyElements) {
   };
   EXPECT_NE(checked().find("invalid argument"), std::string::npos);
   change = [](ProgramCall &call) { call.names[0] = "z"; };
-  EXPECT_EQ(checked(), "invalid argument: tensor = z: the program declares no such tensor (hint: it declares x, y)");
+  EXPECT_EQ(
+      checked(),
+      "invalid argument: program copied: tensor = z: the program declares no such tensor (hint: it declares x, y)");
   nsa_error error = {};
   EXPECT_EQ(nsa_program_check(nullptr, nullptr, 0, nullptr, 0, nullptr, &error), NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "program = null: must not be null");

@@ -69,7 +69,7 @@ tensor  x[row: rows; place: columns], y[row: rows; place: columns], x[row: rows;
 program:10:9: note: first here
 tensor  x[row: rows; place: columns], y[row: rows; place: columns], x[row: rows; place: columns]
         ^
- (hint: save the text as program.tile: nsa check program.tile shows what is wrong))"},
+ (hint: save the text as program.tile: nsa check program.tile --set columns=50 --set dtype=bf16 shows what is wrong))"},
       {"scale: f32", "scale: f32, x: i32",
        R"(compile failed: program:11:32: error: 'x' is declared twice
 scalar  rows: i32, scale: f32, x: i32
@@ -77,7 +77,7 @@ scalar  rows: i32, scale: f32, x: i32
 program:10:9: note: first here
 tensor  x[row: rows; place: columns], y[row: rows; place: columns]
         ^
- (hint: save the text as program.tile: nsa check program.tile shows what is wrong))"},
+ (hint: save the text as program.tile: nsa check program.tile --set columns=50 --set dtype=bf16 shows what is wrong))"},
       {"fixed   columns", "fixed   columns, columns",
        "compile failed: template = program:3: 'columns' is declared twice"},
       {"warps = 1 | 2", "warps = 1 | 2, row_tile = 16",
@@ -92,7 +92,7 @@ let scale = 1
 program:11:20: note: first here
 scalar  rows: i32, scale: f32
                    ^~~~~
- (hint: save the text as program.tile: nsa check program.tile shows what is wrong))"},
+ (hint: save the text as program.tile: nsa check program.tile --set columns=50 --set dtype=bf16 shows what is wrong))"},
   };
   for (const DeclarationMistake &mistake : mistakes)
     expectOneError(mistake);
@@ -108,7 +108,7 @@ program:13:10: note: this is an index, i32
 let at = tile * row_tile + iota(row) below rows
          ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 hint: write .. as f32
- (hint: save the text as program.tile: nsa check program.tile shows what is wrong))"},
+ (hint: save the text as program.tile: nsa check program.tile --set columns=50 --set dtype=bf16 shows what is wrong))"},
       {"load x[at; place]", "load x[at, at; place]",
        R"(compile failed: program:15:44: error: 'x' has 1 coordinates (row), found 2
   store y[at; place] = load x[at, at; place] as f32 * scale
@@ -116,12 +116,12 @@ hint: write .. as f32
 program:10:9: note: declared here
 tensor  x[row: rows; place: columns], y[row: rows; place: columns]
         ^
- (hint: save the text as program.tile: nsa check program.tile shows what is wrong))"},
+ (hint: save the text as program.tile: nsa check program.tile --set columns=50 --set dtype=bf16 shows what is wrong))"},
       {"load x[", "load z[",
        R"(compile failed: program:15:29: error: unknown name 'z'
   store y[at; place] = load z[at; place] as f32 * scale
                             ^
- (hint: save the text as program.tile: nsa check program.tile shows what is wrong))"},
+ (hint: save the text as program.tile: nsa check program.tile --set columns=50 --set dtype=bf16 shows what is wrong))"},
       {"place: columns], y", "place: columns]: f64, y",
        "invalid argument: tensor x = 'f64': must have elements of io, f32, i32, bf16, fp16, or of a record"},
       {"place: columns], y", "place: columns]: bf61, y",

@@ -91,7 +91,7 @@ TEST_F(ProgramErrors, ValuesAreNamed) {
   const ValueMistake mistakes[] = {
       {"columns", "",
        "invalid argument: columns = nothing: the program scaled needs a value for 'columns' (hint: it declares 'fixed "
-       "columns')"},
+       "columns'; add it to the values, or to the command line as --set columns=NUMBER)"},
       {"colums", "3",
        "invalid argument: colums = 3: the program scaled declares no such fixed value and no such scalar (hint: did "
        "you "
@@ -101,13 +101,13 @@ TEST_F(ProgramErrors, ValuesAreNamed) {
        "declares columns, rows, shift, scale)"},
       {"dtype", "",
        "invalid argument: dtype = nothing: the program scaled needs a value for 'dtype' (hint: tensor x is of the "
-       "call's "
-       "element type, which is bf16, fp16 or fp32)"},
+       "call's element type; add it to the values, or to the command line as --set dtype=bf16, fp16 or fp32)"},
       {"dtype", "int32", "invalid argument: dtype = 'int32': must be one of bf16, fp16, fp32"},
       {"columns", "5 0", "invalid argument: columns = '5 0': must be an integer, or a word such as bf16"},
       {"rows", "",
        "invalid argument: rows = nothing: the program scaled needs the greatest 'rows' of its calls, which chooses the "
-       "kernel (hint: its grid or its tensors are made of it)"},
+       "kernel (hint: its grid or its tensors are made of it; add it to the values, or to the command line as --set "
+       "rows=NUMBER)"},
       {"rows", "many", "invalid argument: rows = 'many': must be an integer of 32 bits, because the scalar is i32"},
       {"rows", "3000000000",
        "invalid argument: rows = '3000000000': must be an integer of 32 bits, because the scalar is i32"},
@@ -135,7 +135,7 @@ program:12:15: note: this is i32
 scalar  rows, shift: i32, scale: f32
               ^~~~~
 hint: write .. as f32
- (hint: save the text as program.tile: nsa check program.tile shows what is wrong))");
+ (hint: save the text as program.tile: nsa check program.tile --set columns=50 --set dtype=bf16 shows what is wrong))");
   EXPECT_EQ(createError(scaled(edited("\n\nfixed", "\nimport nothing\n\nfixed"))),
             R"(compile failed: program:2:8: error: there is no library 'nothing'
 import nothing
@@ -161,9 +161,10 @@ TEST_F(ProgramErrors, DeclarationsThatNoCallerCanServe) {
       "compile failed: template = program:1: kernel 'scaled' serves an operator, and a program of one's own serves "
       "none (hint: run it as a template of the operator, or leave out 'serves')");
   const Status untuned = scaled(edited("x[row: rows;", "x[row;")).tune(engine.get(), 1).status();
-  EXPECT_EQ(untuned.toString(),
-            "invalid argument: tensor x = 'row': has no extent, so nothing says how large the tensor is "
-            "(hint: declare it, for example x[row: n])");
+  EXPECT_EQ(
+      untuned.toString(),
+      "invalid argument: program scaled: tensor x = 'row': has no extent, so nothing says how large the tensor is "
+      "(hint: declare it, for example x[row: n])");
 }
 
 TEST_F(ProgramErrors, FilesThatAreNoProgram) {
@@ -225,45 +226,51 @@ TEST_F(ProgramErrors, ArgumentsOfTheFunctions) {
 TEST_F(ProgramErrors, TensorsOfACall) {
   const CallMistake mistakes[] = {
       {[](ProgramCall &call) { call.tensors.pop_back(); },
-       "invalid argument: y = absent: must be bound, because it is not optional (hint: its dimensions are [row: rows, "
+       "invalid argument: program scaled: y = absent: must be bound, because it is not optional (hint: its dimensions "
+       "are [row: rows, "
        "place: columns])"},
       {[](ProgramCall &call) { call.names[0] = "xx"; },
-       "invalid argument: tensor = xx: the program declares no such tensor (hint: did you mean 'x'?)"},
+       "invalid argument: program scaled: tensor = xx: the program declares no such tensor (hint: did you mean 'x'?)"},
       {[](ProgramCall &call) { call.names[1] = "result"; },
-       "invalid argument: tensor = result: the program declares no such tensor (hint: it declares x, b, y)"},
+       "invalid argument: program scaled: tensor = result: the program declares no such tensor (hint: it declares x, "
+       "b, y)"},
       {[](ProgramCall &call) {
          call.names.push_back("x");
          call.tensors.push_back(call.tensors[0]);
        },
-       "invalid argument: x = bound twice: each name may be bound once"},
-      {[](ProgramCall &call) { call.tensors[0].rank = 1; },
-       "invalid argument: x.rank = 1: must be 2 (hint: its dimensions are [row: rows, place: columns])"},
-      {[](ProgramCall &call) { call.tensors[0].dtype = NSA_FP16; }, "invalid argument: x.dtype = fp16: must be bf16"},
+       "invalid argument: program scaled: x = bound twice: each name may be bound once"},
+      {[](ProgramCall &call) { call.tensors[0].rank = 1; }, "invalid argument: program scaled: x.rank = 1: must be 2 "
+                                                            "(hint: its dimensions are [row: rows, place: columns])"},
+      {[](ProgramCall &call) { call.tensors[0].dtype = NSA_FP16; },
+       "invalid argument: program scaled: x.dtype = fp16: must be bf16"},
       {[](ProgramCall &call) { call.tensors[0].shape[1] = 49; },
-       "invalid argument: x.shape = [20, 49]: dimension 1 must be 50 ('place: columns')"},
+       "invalid argument: program scaled: x.shape = [20, 49]: dimension 1 must be 50 ('place: columns')"},
       {[](ProgramCall &call) { call.tensors[1].shape[0] = 19; },
-       "invalid argument: y.shape = [19, 50]: dimension 0 must be 20 ('row: rows')"},
+       "invalid argument: program scaled: y.shape = [19, 50]: dimension 0 must be 20 ('row: rows')"},
       {[](ProgramCall &call) { call.tensors[1].shape[0] = -1; },
-       "invalid argument: y.shape = [-1, 50]: each extent must be from 0 to 2^31 - 1"},
+       "invalid argument: program scaled: y.shape = [-1, 50]: each extent must be from 0 to 2^31 - 1"},
       {[](ProgramCall &call) { call.tensors[1].strides[1] = 2; },
-       "invalid argument: y.strides = 2: the last dimension must be contiguous (stride 1) (hint: strides are in "
+       "invalid argument: program scaled: y.strides = 2: the last dimension must be contiguous (stride 1) (hint: "
+       "strides are in "
        "elements, not bytes)"},
       {[](ProgramCall &call) { call.tensors[1].strides[0] = 49; },
-       "invalid argument: y.strides = [49, 1]: elements of an output must not share memory, and with the shape [20, "
+       "invalid argument: program scaled: y.strides = [49, 1]: elements of an output must not share memory, and with "
+       "the shape [20, "
        "50] "
        "some do (hint: strides are in elements, not bytes)"},
       {[](ProgramCall &call) { call.tensors[0].data = nullptr; },
-       "invalid argument: x.data = null: must point to [20, 50] elements"},
+       "invalid argument: program scaled: x.data = null: must point to [20, 50] elements"},
       {[](ProgramCall &call) { call.scalars[0].first = "scal"; },
-       "invalid argument: scalar = scal: the program declares no such scalar (hint: did you mean 'scale'?)"},
-      {[](ProgramCall &call) { call.scalars.pop_back(); },
-       "invalid argument: shift = absent: must be given, because no dimension of a bound tensor is 'shift'"},
+       "invalid argument: program scaled: scalar = scal: the program declares no such scalar (hint: did you mean "
+       "'scale'?)"},
+      {[](ProgramCall &call) { call.scalars.pop_back(); }, "invalid argument: program scaled: shift = absent: must be "
+                                                           "given, because no dimension of a bound tensor is 'shift'"},
       {[](ProgramCall &call) { call.scalars.push_back(call.scalars[0]); },
-       "invalid argument: scale = given twice: each scalar may be given once"},
+       "invalid argument: program scaled: scale = given twice: each scalar may be given once"},
       {[](ProgramCall &call) { call.scalars[1].second = 1.5; },
-       "invalid argument: shift = 1.5: must be an integer of 32 bits, because the scalar is i32"},
+       "invalid argument: program scaled: shift = 1.5: must be an integer of 32 bits, because the scalar is i32"},
       {[](ProgramCall &call) { call.scalars.emplace_back("rows", kRows + 1); },
-       "invalid argument: x.shape = [20, 50]: dimension 0 must be 21 ('row: rows')"},
+       "invalid argument: program scaled: x.shape = [20, 50]: dimension 0 must be 21 ('row: rows')"},
   };
   const ProgramHandle program = made();
   ASSERT_TRUE(program);
@@ -277,8 +284,12 @@ TEST_F(ProgramErrors, TensorsOfACall) {
   ASSERT_TRUE(odd);
   odd->tensors[0].data = static_cast<char *>(odd->tensors[0].data) + 1;
   const std::string error = odd->run().toString();
-  EXPECT_TRUE(error.starts_with("invalid argument: x.data = 0x")) << error;
+  EXPECT_TRUE(error.starts_with("invalid argument: program scaled: x.data = 0x")) << error;
   EXPECT_TRUE(error.ends_with(": must be a multiple of the element's 2 bytes")) << error;
+  nsa_error unbound = {};
+  EXPECT_EQ(nsa_program_run(program.get(), nullptr, 0, nullptr, 0, nullptr, 0, nullptr, &unbound),
+            NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(unbound.message, "program scaled: x = absent: must be bound, because it is not optional");
   Result<ProgramCall> many = ProgramCall::make(accelerator(), program.get(), scaledCall(3));
   ASSERT_TRUE(many);
   many->scalars.resize(500, many->scalars[0]);
@@ -308,10 +319,12 @@ TEST_F(ProgramErrors, AMissSaysHowTheKernelIsMade) {
   EXPECT_EQ(miss.code(), ErrorCode::kCacheMiss);
   EXPECT_TRUE(miss.error().message.starts_with("no stored kernel for 'scaled@")) << miss.toString();
   EXPECT_NE(miss.error().message.find(" columns=50 dtype=bf16 | rows=32' on '"), std::string::npos) << miss.toString();
-  EXPECT_EQ(
-      miss.error().hint,
-      "tune the program (nsa_program_tune) with an engine of another miss policy, with the same texts and values, "
-      "and into a database that this engine reads");
+  EXPECT_TRUE(miss.error().hint.starts_with(
+      "nsa tune --program scaled.tile --set columns=50 --set dtype=bf16 --set rows=20 --device "))
+      << miss.error().hint;
+  EXPECT_TRUE(
+      miss.error().hint.ends_with(" # first save the text of the program as scaled.tile; a pack for NSA_CACHE_PACKS"))
+      << miss.error().hint;
   EXPECT_EQ(
       scaled().tune(strict.get(), 1).status().toString(),
       "invalid argument: miss_policy = fail: opens no compiler, so nothing is tuned (hint: tune with an engine of "

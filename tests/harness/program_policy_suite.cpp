@@ -236,8 +236,30 @@ TEST_F(ProgramPolicies, AProgramThatCannotBeTunedIsSaidOnce) {
   }
   std::lock_guard lock(mutex);
   ASSERT_EQ(log.size(), 1u);
-  EXPECT_EQ(log[0], "[tuner] tuning in the background: invalid argument: tensor x = 'row': has no extent, so nothing "
-                    "says how large the tensor is (hint: declare it, for example x[row: n])");
+  EXPECT_EQ(log[0], "[tuner] tuning in the background: invalid argument: program twice: tensor x = 'row': has no "
+                    "extent, so nothing says how large the tensor is (hint: declare it, for example x[row: n])");
+}
+
+// What `nsa check` warns of is logged once for each kernel that is compiled, and not where a stored one is taken.
+TEST_F(ProgramPolicies, WarningsAreLogged) {
+  std::string text = kTwice;
+  replaceOnce(text, " below rows", "");
+  const std::string warning = "[program] program:14:10: warning: every element of 'row' is stored, in the last tile "
+                              "too: nothing bounds this index";
+  const tools::EngineHandle engine = engineOf(withLog(settings(database)));
+  ASSERT_TRUE(made(engine, twice(kTwiceRows, text)));
+  {
+    std::lock_guard lock(mutex);
+    EXPECT_EQ(log, std::vector{warning});
+    log.clear();
+  }
+  ASSERT_TRUE(made(engine, twice(kTwiceRows, text)));
+  const tools::EngineHandle later = engineOf(withLog(settings(database)));
+  ASSERT_TRUE(made(later, twice(kTwiceRows, text)));
+  const tools::EngineHandle other = engineOf(withLog(settings()));
+  ASSERT_TRUE(twice(1024, text).tune(other.get(), 30));
+  std::lock_guard lock(mutex);
+  EXPECT_EQ(log, std::vector{warning}) << "of the winner of the tuning alone";
 }
 
 // An engine that is destroyed ends the tuning; a program that is held runs on.

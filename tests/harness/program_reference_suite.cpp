@@ -158,9 +158,9 @@ TEST_F(ProgramReference, AComparisonNeedsOneThatFits) {
   ASSERT_TRUE(program) << program.status().toString();
   Result<ProgramCall> call = ProgramCall::make(accelerator(), program->get(), shiftedCall());
   ASSERT_TRUE(call) << call.status().toString();
-  EXPECT_EQ(call->compare().status().toString(),
-            "invalid argument: the reference takes other tensors than the program: x.shape = [40, 50]: dimension 1 "
-            "must be 51 ('place: columns + 1')");
+  EXPECT_EQ(call->compare().status().toString(), "invalid argument: the reference takes other tensors than the "
+                                                 "program: program plain: x.shape = [40, 50]: dimension 1 "
+                                                 "must be 51 ('place: columns + 1')");
   scratch.write("plain.tile", "kernel plain\n"); // what was read is what is compared with
   EXPECT_EQ(call->compare().status().error().field, "x.shape");
 }
@@ -270,7 +270,7 @@ tensor  y[row: rows; place: columns], x[row: rows; place: columns]: f32
  (hint: nsa check shifted.tile shows what is wrong))"},
       {"fixed   columns", "fixed   columns, depth",
        "invalid argument: depth = nothing: the program plain needs a value for 'depth' (hint: it declares 'fixed "
-       "depth')"},
+       "depth'; add it to the values, or to the command line as --set depth=NUMBER)"},
       {"store y[row; place] = load x[row; place]", "store x[row; place] = load y[row; place]",
        "invalid argument: reference plain = tensor x: must not be stored to, because the program shifted does not "
        "store to it"},
@@ -287,10 +287,10 @@ tensor  y[row: rows; place: columns], x[row: rows; place: columns]: f32
   std::string plain = kPlain;
   replaceOnce(plain, "x[row: rows; place: columns]", "x[row: rows; place: columns + 1]");
   scratch.write("plain.tile", plain);
-  EXPECT_EQ(
-      tuneError(ofFile(shifted("reference plain"))),
-      "invalid argument: the reference takes other tensors than the program: x.shape = [40, 50]: dimension 1 must "
-      "be 51 ('place: columns + 1')");
+  EXPECT_EQ(tuneError(ofFile(shifted("reference plain"))),
+            "invalid argument: the reference takes other tensors than the program: program plain: x.shape = [40, 50]: "
+            "dimension 1 must "
+            "be 51 ('place: columns + 1')");
 }
 
 TEST_F(ProgramReference, ThatGivesNoResult) {
@@ -309,7 +309,7 @@ TEST_F(ProgramReference, ThatGivesNoResult) {
       R"(compile failed: the program plain, the reference of shifted, gives no result: plain.tile:12:28: error: unknown name 'z'
 store y[row; place] = load z[row; place] * scale
                            ^
- (hint: nsa check plain.tile shows what is wrong))");
+ (hint: nsa check plain.tile --set columns=50 shows what is wrong))");
   const std::string unfinished =
       "unsupported: the program plain, the reference of shifted, gives no result: y has elements that are not finite, "
       "or that were not stored (hint: with the drawn numbers of a tuning a reference has to store finite numbers "

@@ -51,14 +51,16 @@ void printExplanation(const nlohmann::json &report) {
     printText("           and %zu more (--json lists all)\n", candidates.size() - kShownCandidates);
 }
 
-// An error if the plan of any of these kernels would fail.
-Status failureOf(const std::vector<nlohmann::json> &kernels) {
+// An error if any of these kernels of a plan or of a program cannot be had.
+Status failureOf(const std::vector<nlohmann::json> &kernels, bool isProgram) {
   std::string problems;
   for (const nlohmann::json &kernel : kernels)
     if (kernel.value("fails", false))
       problems += "\n  " + kernel.value("problem", "") + ": would " + kernel.value("would", "");
-  return problems.empty() ? Status::ok()
-                          : Status::error(ErrorCode::kUnavailable, "a plan of this would fail:" + problems);
+  return problems.empty()
+             ? Status::ok()
+             : Status::error(ErrorCode::kUnavailable,
+                             std::string(isProgram ? "the program" : "a plan of this") + " would fail:" + problems);
 }
 
 Result<nlohmann::json> explanationOf(const ExplainFlags &flags) {
@@ -81,7 +83,7 @@ Status explainWhat(const ExplainFlags &flags) {
     printText("%s", i ? "\n" : "");
     printExplanation(kernels[i]);
   }
-  return failureOf(kernels);
+  return failureOf(kernels, flags.program.isGiven());
 }
 
 } // namespace
@@ -89,7 +91,7 @@ Status explainWhat(const ExplainFlags &flags) {
 void addExplainCommand(CLI::App &app, Action &action) {
   auto [verb, flags] = addVerb<ExplainFlags>(
       app, action, "explain", "Say what would run for a spec or a program and why, without compiling", explainWhat);
-  verb.footer("The exit code is 1 where a plan would fail.");
+  verb.footer("The exit code is 1 where a plan or the program would fail.");
   flags.spec.add(verb);
   flags.engine.addDevice(verb);
   flags.engine.addCache(verb);

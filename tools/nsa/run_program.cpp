@@ -63,7 +63,7 @@ Status runProgram(const ProgramRun &run) {
   Result<Ran> ran = runOnDevice(run, request, inputs, outputs);
   progress.step("");
   if (!ran)
-    return withTuneCommand(ran.status(), request, run.settings);
+    return ran.status();
   std::vector<std::pair<std::string, const HostTensor *>> list;
   for (const auto &[name, tensor] : ran->outputs)
     list.emplace_back(name, &tensor);

@@ -174,10 +174,10 @@ std::string Diagnostics::toString() const {
   return out;
 }
 
-std::string hintOfCheck(const std::string &file) {
+std::string hintOfCheck(const std::string &file, const std::string &settings) {
   if (file.ends_with(".tile"))
-    return "nsa check " + file + " shows what is wrong";
-  return "save the text as " + file + ".tile: nsa check " + file + ".tile shows what is wrong";
+    return "nsa check " + file + settings + " shows what is wrong";
+  return "save the text as " + file + ".tile: nsa check " + file + ".tile" + settings + " shows what is wrong";
 }
 
 } // namespace nsa::language

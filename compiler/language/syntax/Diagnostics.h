@@ -73,6 +73,6 @@ private:
 };
 
 // Says how the errors of a program are seen again. A program whose name does not end with `.tile` was given as a text.
-std::string hintOfCheck(const std::string &file);
+std::string hintOfCheck(const std::string &file, const std::string &settings = {});
 
 } // namespace nsa::language

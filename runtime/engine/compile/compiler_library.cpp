@@ -236,6 +236,7 @@ Result<CompiledKernel> CompilerLibrary::compileOnce(const CompileRequest &reques
   kernel.content = kernel.manifest.evidence["content"];
   if (kernel.content.empty())
     return Status::error(ErrorCode::kInternal, "the compiler library's manifest does not name its content");
+  kernel.warnings = api->messages(result.get());
   readTimings(api->timings(result.get()), kernel.renderMs, kernel.compileMs);
   return kernel;
 }

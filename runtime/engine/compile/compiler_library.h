@@ -38,6 +38,7 @@ struct CompiledKernel {
   std::vector<std::byte> binary;
   std::string content;   // digest of what produced the binary; the key of the kernel in the store
   std::string templates; // digest of the template folder that it was made from; "": the embedded templates
+  std::string warnings;  // of `nsa check` about a program of one's own, a line for each
   double renderMs = 0;
   double compileMs = 0; // the time of everything after rendering
 };

@@ -84,11 +84,16 @@ Status KernelMaker::adoptCompiled(const KernelRequest &request, const CompileReq
   core.times.renderMs += kernel.renderMs;
   core.times.compileMs += kernel.compileMs;
   core.source = PlanSource::kCompiled;
-  dump(by, kernel);
+  tell(by, kernel);
   return adopt(request, kernel.content, std::make_shared<const Manifest>(kernel.manifest), kernel.binary, core);
 }
 
-void KernelMaker::dump(const CompileRequest &by, const CompiledKernel &kernel) {
+void KernelMaker::tell(const CompileRequest &by, const CompiledKernel &kernel) {
+  for (std::string_view rest = kernel.warnings; !rest.empty();) {
+    const size_t end = rest.find('\n');
+    logger.log(LogLevel::kWarning, "program", rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
   if (options.dumpDir.empty())
     return;
   if (Status status = dumpSources(*compilerLibrary, by, kernel, options.dumpDir); !status.isOk())
@@ -169,7 +174,7 @@ Status KernelMaker::tune(const KernelRequest &request, const Tuning &tuning, Ker
   core.times.compileMs = winner.compileMs;
   by.templateName = winner.manifest.templateName;
   by.config = winner.manifest.config;
-  dump(by, winner);
+  tell(by, winner);
   {
     // The tuner has it loaded already.
     std::lock_guard lock(kernelMutex);

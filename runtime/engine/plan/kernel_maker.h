@@ -67,10 +67,11 @@ private:
   // Loads the kernel unless a kernel with the same content is already loaded, and checks its grid.
   Status adopt(const KernelRequest &request, std::string content, SharedManifest manifest,
                std::span<const std::byte> binary, KernelCore &core);
-  // Counts, dumps and adopts a kernel that was just compiled.
+  // Counts, tells of and adopts a kernel that was just compiled.
   Status adoptCompiled(const KernelRequest &request, const CompileRequest &by, const CompiledKernel &kernel,
                        KernelCore &core);
-  void dump(const CompileRequest &by, const CompiledKernel &kernel);
+  // Logs the warnings about the program's text, and dumps the sources.
+  void tell(const CompileRequest &by, const CompiledKernel &kernel);
   // How a choice was made: whether it was measured, by which versions, and the measurements of all candidates.
   struct Origin {
     bool tuned = false;

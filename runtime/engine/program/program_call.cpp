@@ -35,6 +35,15 @@ class Binder {
 public:
   Binder(const ProgramInterface &interface, KernelCall &call) : interface(interface), call(call) {}
 
+  Status run(std::span<const NamedTensor> tensors, std::span<const NamedScalar> scalars) {
+    NSA_RETURN_IF_ERROR(bind(tensors));
+    NSA_RETURN_IF_ERROR(set(scalars));
+    NSA_RETURN_IF_ERROR(fit());
+    fill();
+    return Status::ok();
+  }
+
+private:
   Status bind(std::span<const NamedTensor> tensors) {
     for (const NamedTensor &named : tensors) {
       const int place = interface.findTensor(named.name);
@@ -94,7 +103,6 @@ public:
         call.views[i] = viewOf(interface.tensors()[i], *bound[i]);
   }
 
-private:
   static Status check(const ProgramTensor &declared, const Tensor &tensor) {
     const auto rank = static_cast<int>(declared.dimensions.size());
     if (tensor.rank != rank)
@@ -142,12 +150,7 @@ ViewSlots viewOf(const ProgramTensor &declared, const Tensor &tensor) {
 
 Status prepareProgramCall(const ProgramInterface &interface, std::span<const NamedTensor> tensors,
                           std::span<const NamedScalar> scalars, KernelCall &call) {
-  Binder binder(interface, call);
-  NSA_RETURN_IF_ERROR(binder.bind(tensors));
-  NSA_RETURN_IF_ERROR(binder.set(scalars));
-  NSA_RETURN_IF_ERROR(binder.fit());
-  binder.fill();
-  return Status::ok();
+  return interface.named(Binder(interface, call).run(tensors, scalars));
 }
 
 Status prepareReferenceCall(const ProgramInterface &reference, std::span<const NamedTensor> tensors,

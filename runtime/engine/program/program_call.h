@@ -21,7 +21,7 @@ struct NamedScalar {
 };
 
 // Checks names, element types, ranks and extents, and fills `call` with the arguments of the program's kernel. A scalar
-// that alone is the extent of a dimension need not be given: the bound tensor says it.
+// that alone is the extent of a dimension need not be given: the bound tensor says it. The error names the program.
 Status prepareProgramCall(const ProgramInterface &interface, std::span<const NamedTensor> tensors,
                           std::span<const NamedScalar> scalars, KernelCall &call);
 

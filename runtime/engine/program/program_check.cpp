@@ -159,10 +159,11 @@ Status checkProgramCall(const CheckedProgram &program, Device &device, std::span
   int64_t left = kMostElements;
   for (const NamedTensor &named : tensors)
     if ((left -= std::min(memory.emplace_back(named.tensor).spread(), kMostElements + 1)) < 0)
-      return Status::invalid("tensors", "more than " + std::to_string(kMostElements) + " elements",
-                             "a call that is checked has at most so many in all its tensors, with what lies between "
-                             "their elements",
-                             "check a call of smaller sizes");
+      return program.interface.named(
+          Status::invalid("tensors", "more than " + std::to_string(kMostElements) + " elements",
+                          "a call that is checked has at most so many in all its tensors, with what lies between "
+                          "their elements",
+                          "check a call of smaller sizes"));
   for (size_t number = 0; number < tensors.size(); ++number) {
     const NamedTensor &named = tensors[number];
     TensorBytes &bytes = memory[number];

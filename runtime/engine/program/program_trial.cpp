@@ -32,8 +32,10 @@ Status ProgramTrial::allocate(const std::shared_ptr<const ProgramInterface> &ref
     Tensor tensor;
     tensor.dtype = declared.dtype;
     int64_t elements = 1;
-    NSA_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, declared.shape(scalars));
-    for (const int64_t extent : shape) {
+    const Result<std::vector<int64_t>> shape = declared.shape(scalars);
+    if (!shape)
+      return interface->named(shape.status());
+    for (const int64_t extent : *shape) {
       tensor.addAxis(extent);
       elements *= extent;
     }
@@ -41,9 +43,9 @@ Status ProgramTrial::allocate(const std::shared_ptr<const ProgramInterface> &ref
     NSA_RETURN_IF_ERROR(setRowMajorStrides({tensor.shape.data(), rank}, {tensor.strides.data(), rank}));
     bytes += static_cast<double>(elements) * dtypeBytes(declared.dtype);
     if (bytes > mostBytes)
-      return Status::error(ErrorCode::kOutOfMemory,
-                           "the program's tensors do not fit into the memory for a measurement",
-                           "make it with smaller sizes: tuned kernels serve all sizes");
+      return interface->named(Status::error(ErrorCode::kOutOfMemory,
+                                            "its tensors do not fit into the memory for a measurement",
+                                            "make it with smaller sizes: tuned kernels serve all sizes"));
     NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer,
                          DeviceBuffer::allocate(device, static_cast<size_t>(std::max<int64_t>(elements, 1)) *
                                                             static_cast<size_t>(dtypeBytes(declared.dtype))));

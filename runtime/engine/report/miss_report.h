@@ -1,17 +1,27 @@
-// Composes the command that would make and store the kernels that a plan lacked: one line that can be pasted into a
-// POSIX shell.
-// Thread-safety: pure functions.
+// Composes the command that would make and store the kernels that a plan or a program lacked: one line that can be
+// pasted into a POSIX shell. Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/base/problem.h"
 
+#include <map>
 #include <string>
 
 namespace nsa {
 
+// What is tuned.
+struct TunedSubject {
+  std::string options;   // of `nsa tune`: "--op window --config ...", "--program FILE --set rows=100"
+  std::string comment{}; // what has to be done before; "": nothing
+};
+// `spec` is what the caller asked for, and not the spec of one of its kernels.
+TunedSubject planTuning(const Spec &spec, const Maxima &maxima);
+// The program `name` in the file `path`. If `path` is "", the comment says that the text has to be saved as NAME.tile.
+TunedSubject programTuning(const std::string &name, const std::string &path,
+                           const std::map<std::string, std::string> &values);
+
 struct TuneCommand {
-  const Spec &spec; // what the caller asked for, and not the spec of one of its kernels
-  const Maxima &maxima;
+  TunedSubject subject;
   std::string device, cachePath;
   // The engine options that decide which stored kernels the engine may use. "", 0 and false mean that the option is not
   // set.

@@ -48,7 +48,8 @@ typedef struct nsa_program_scalar {
  * program's texts, its reference's included, and the values. Under the policy `background`, a
  * later call with the same texts and values gets the kernel that was tuned meanwhile. No callback tells of it. While
  * nsa_stats.background_pending is not 0, a tuning is under way. A program is immutable and may be run by many threads
- * at once. It may be destroyed after its engine. */
+ * at once. It may be destroyed after its engine. What `nsa check` warns of in the text is logged when the kernel is
+ * compiled, with the tag "program". */
 NSA_API nsa_status nsa_program_create(nsa_engine *engine, const nsa_program_source *source,
                                       const nsa_program_value *values, size_t value_count, void *stream,
                                       nsa_program **program, nsa_error *error) NSA_NOEXCEPT;

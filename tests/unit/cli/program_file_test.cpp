@@ -87,7 +87,8 @@ TEST_F(ProgramFile, TensorsThatAreWrongAreNamed) {
             "invalid argument: tensor bias = [50]: must have the 2 dimensions [row: rows, place: columns]");
   values.erase("columns");
   EXPECT_EQ(refusal(good), "invalid argument: columns = nothing: the program own needs a value for 'columns' (hint: it "
-                           "declares 'fixed columns')");
+                           "declares 'fixed columns'; add it to the values, or to the command line as --set "
+                           "columns=NUMBER)");
 }
 
 TEST_F(ProgramFile, SizesThatNoTensorHasAreNamed) {

@@ -200,7 +200,7 @@ TEST(MissReport, TheCommandFitsItsField) {
   spec.pageSize = 256;
   spec.gate = Gate::kSigmoid;
   const Maxima maxima{64, 64, 1, 65536};
-  const std::string hint = tuneHint({spec, maxima, "cuda:0", "/home/u/.cache/nsa/kernels.db"});
+  const std::string hint = tuneHint({planTuning(spec, maxima), "cuda:0", "/home/u/.cache/nsa/kernels.db"});
   EXPECT_EQ(hint, "nsa tune --op decode --config '{\"dtype\":\"bf16\",\"query_heads\":64,\"kv_heads\":4,"
                   "\"qk_dim\":192,\"v_dim\":128,\"layout\":\"packed\",\"window\":1024,\"gate\":\"sigmoid\","
                   "\"page_size\":256}' --batch 64 --seqlen-q 1 --seqlen-k 65536 --device cuda:0 --cache "
@@ -220,7 +220,8 @@ TEST(MissReport, TheCommandFitsItsField) {
   spec.branches = kBranchCmp | kBranchSel;
   const Maxima large{1 << 20, 1 << 21, 1 << 20, 1 << 22};
   const std::string path = "/" + std::string(255, 'x') + "/kernels.db";
-  const std::string longest = tuneHint({spec, large, "cuda:0", path, "", "/templates", "x86-64-v3", 16, true});
+  const std::string longest =
+      tuneHint({planTuning(spec, large), "cuda:0", path, "", "/templates", "x86-64-v3", 16, true});
   EXPECT_TRUE(longest.starts_with("NSA_TEMPLATE_DIR=/templates NSA_CPU_FEATURES=x86-64-v3 NSA_DECODE_SPLITS=16 "
                                   "NSA_IGNORE_THRESHOLDS=1 nsa tune --op decode --config '{"))
       << longest;
@@ -235,7 +236,7 @@ TEST(MissReport, TheCommandFitsTheEngine) {
   spec.queryHeads = spec.kvHeads = 2;
   spec.qkDim = spec.vDim = 64;
   auto hint = [&](const std::string &cache, const std::string &pin = "", const std::string &templates = "") {
-    const std::string text = tuneHint({spec, {1, 64, 64, 64}, "cpu", cache, pin, templates});
+    const std::string text = tuneHint({planTuning(spec, {1, 64, 64, 64}), "cpu", cache, pin, templates});
     EXPECT_NE(text.find("nsa tune --op window --config '{"), std::string::npos) << text;
     return text;
   };
@@ -247,6 +248,23 @@ TEST(MissReport, TheCommandFitsTheEngine) {
   expectEnd(hint("/kernels.db", "/pin.nsapack"),
             " --cache kernels.db # then make the pinned table anew from its choices and kernels.db");
   EXPECT_TRUE(hint("/kernels.db", "", "/my templates").starts_with("NSA_TEMPLATE_DIR='/my templates' nsa tune"));
+}
+
+TEST(MissReport, TheCommandOfAProgram) {
+  const std::map<std::string, std::string> values = {{"columns", "1000"}, {"dtype", "bf16"}};
+  const std::string save = " # first save the text of the program as softmax.tile";
+  const auto hint = [&](const std::string &cache, const std::string &pin = "", const std::string &path = "") {
+    return tuneHint({programTuning("softmax", path, values), "cpu", cache, pin});
+  };
+  const std::string begin = "nsa tune --program softmax.tile --set columns=1000 --set dtype=bf16 --device cpu --cache ";
+  EXPECT_EQ(hint("/kernels.db"), begin + "/kernels.db" + save);
+  EXPECT_EQ(hint("/kernels.db", "/pin.nsapack"),
+            begin + "kernels.db" + save + "; then make the pinned table anew from its choices and kernels.db");
+  EXPECT_EQ(hint(":memory:"), begin + "kernels.db && nsa cache export kernels.nsapack --force --cache kernels.db" +
+                                  save + "; a pack for NSA_CACHE_PACKS");
+  EXPECT_EQ(hint("/kernels.db", "", "my programs/it.tile"),
+            "nsa tune --program 'my programs/it.tile' --set columns=1000 --set dtype=bf16 "
+            "--device cpu --cache /kernels.db");
 }
 
 } // namespace

@@ -1,7 +1,5 @@
 #include "tools/nsa/command/program_flags.h"
 
-#include "runtime/base/text.h"
-
 namespace nsa::tools {
 
 CLI::Option *ProgramFlags::add(CLI::App &verb, std::initializer_list<const char *> ofOperator) {
@@ -36,19 +34,6 @@ void ProgramFlags::check() const {
 Result<ProgramRequest> ProgramFlags::request() const {
   NSA_ASSIGN_OR_RETURN(ProgramValues values, settingsOf(settings));
   return ProgramRequest{path, "", std::move(values)};
-}
-
-Status withTuneCommand(const Status &status, const ProgramRequest &request, const EngineSettings &settings) {
-  if (status.code() != ErrorCode::kCacheMiss)
-    return status;
-  ErrorInfo info = status.error();
-  info.hint = "nsa tune --program " + shellWord(request.path);
-  for (const auto &[name, value] : request.values)
-    info.hint += " --set " + shellWord(name + "=" + value);
-  for (const auto &[option, value] : {std::pair(" --device ", settings.device), {" --cache ", settings.cachePath}})
-    if (!value.empty())
-      info.hint += option + shellWord(value);
-  return Status(std::move(info));
 }
 
 } // namespace nsa::tools

@@ -33,7 +33,4 @@ private:
   std::vector<CLI::Option *> needed; // without --program
 };
 
-// The status; of a miss the hint is the command that tunes the program for the engine of these settings.
-Status withTuneCommand(const Status &status, const ProgramRequest &request, const EngineSettings &settings);
-
 } // namespace nsa::tools
