@@ -155,7 +155,6 @@ TEST(TileFindings, WhatItCannotGoOnWithHasItsPlace) {
   ends("let a = top(3) over row", "the interpreter has no function top");
   ends("if sum(load x[iota(row)] * 0.1) over row > 1.0 {\n  store y[0] = 1.0\n}", "is no condition");
   EXPECT_NE(messageOf("kernel p\nlet = 3").find("error:"), std::string::npos);
-  EXPECT_EQ(messageOf("kernel p\nimport softmax"), "the call has no library softmax");
   EXPECT_EQ(messageOf("kernel p\nchoice a = 1 | 2\nrequire a == 3"),
             "the interpreter cannot go on: no configuration is admitted");
 }
