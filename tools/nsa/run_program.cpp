@@ -56,7 +56,7 @@ Status runProgram(const ProgramRun &run) {
   NSA_ASSIGN_OR_RETURN(const ProgramInputs inputs, inputsOf(request, run.inputPath));
   const std::set<std::string> outputs = outputsOf(inputs, run.allOutputs);
   // Before anything is compiled or tuned for it.
-  NSA_RETURN_IF_ERROR(checkProgramCall(inputs, outputs));
+  NSA_RETURN_IF_ERROR(inputs.check(outputs));
   NSA_ASSIGN_OR_RETURN(OutputFile output, OutputFile::create(run.outputPath));
   Progress progress;
   progress.step("running " + inputs.interface->name());

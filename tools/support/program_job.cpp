@@ -89,6 +89,36 @@ void ProgramInputs::setOpenScalars() {
       scalars.set(place, interface->scalars()[i].type == ScalarType::kF32 ? std::bit_cast<uint32_t>(1.0F) : 1);
 }
 
+Status ProgramInputs::check(const std::set<std::string> &outputs) const {
+  std::vector<NamedTensor> bound;
+  for (const ProgramTensor &declared : interface->tensors()) {
+    const auto input = tensors.find(declared.name);
+    if (input == tensors.end() && !outputs.contains(declared.name))
+      continue;
+    std::vector<int64_t> shape;
+    if (input != tensors.end()) {
+      shape = input->second.shape;
+    } else {
+      NSA_ASSIGN_OR_RETURN(shape, declared.shape(scalars));
+    }
+    alignas(kAlignment) static std::byte anywhere[kAlignment]; // nothing is read of it
+    NamedTensor named{declared.name, {}};
+    named.tensor.data = anywhere;
+    named.tensor.dtype = input != tensors.end() ? input->second.dtype : declared.dtype;
+    for (const int64_t extent : shape)
+      named.tensor.addAxis(extent);
+    NSA_RETURN_IF_ERROR(
+        setRowMajorStrides(shape, std::span(named.tensor.strides).first(static_cast<size_t>(named.tensor.rank))));
+    bound.push_back(named);
+  }
+  const std::vector<std::pair<std::string, double>> numbers = scalarsOf(*this);
+  std::vector<NamedScalar> given;
+  for (const auto &[name, value] : numbers)
+    given.push_back({name, value});
+  KernelCall call;
+  return prepareProgramCall(*interface, bound, given, call);
+}
+
 std::string ProgramInputs::toString() const {
   const std::string values = valuesText();
   std::string text = interface->name() + (values.empty() ? "" : " ") + values;
@@ -120,36 +150,6 @@ std::set<std::string> outputsOf(const ProgramInputs &inputs, bool withOptional) 
         (tensor.isRead() ? inputs.tensors.contains(tensor.name) : withOptional || !tensor.isOptional))
       outputs.insert(tensor.name);
   return outputs;
-}
-
-Status checkProgramCall(const ProgramInputs &inputs, const std::set<std::string> &outputs) {
-  std::vector<NamedTensor> bound;
-  for (const ProgramTensor &declared : inputs.interface->tensors()) {
-    const auto input = inputs.tensors.find(declared.name);
-    if (input == inputs.tensors.end() && !outputs.contains(declared.name))
-      continue;
-    std::vector<int64_t> shape;
-    if (input != inputs.tensors.end()) {
-      shape = input->second.shape;
-    } else {
-      NSA_ASSIGN_OR_RETURN(shape, declared.shape(inputs.scalars));
-    }
-    alignas(kAlignment) static std::byte anywhere[kAlignment]; // nothing is read of it
-    NamedTensor named{declared.name, {}};
-    named.tensor.data = anywhere;
-    named.tensor.dtype = input != inputs.tensors.end() ? input->second.dtype : declared.dtype;
-    for (const int64_t extent : shape)
-      named.tensor.addAxis(extent);
-    NSA_RETURN_IF_ERROR(
-        setRowMajorStrides(shape, std::span(named.tensor.strides).first(static_cast<size_t>(named.tensor.rank))));
-    bound.push_back(named);
-  }
-  const std::vector<std::pair<std::string, double>> scalars = scalarsOf(inputs);
-  std::vector<NamedScalar> given;
-  for (const auto &[name, value] : scalars)
-    given.push_back({name, value});
-  KernelCall call;
-  return prepareProgramCall(*inputs.interface, bound, given, call);
 }
 
 Status DeviceProgram::add(const std::string &name, DType dtype, const std::vector<int64_t> &shape,

@@ -53,14 +53,14 @@ struct ProgramInputs {
   std::string toString() const;
   // Sets the scalars that are not known to 1, as the tuner does.
   void setOpenScalars();
+  // Checks the call that stores to `outputs` as its run does, but without a device and before a kernel is made.
+  Status check(const std::set<std::string> &outputs) const;
 };
 // Draws all tensors that a program reads, the optional ones too, as the tuner does: normally distributed numbers with
 // variance 1, and in tensors of i32 zeros, which are indices into every tensor. The sizes are the given values.
 Result<ProgramInputs> drawProgramInputs(std::shared_ptr<const ProgramInterface> interface, uint64_t seed);
 // The tensors that a call of the program stores to; the optional ones only if they are wanted or are read, too.
 std::set<std::string> outputsOf(const ProgramInputs &inputs, bool withOptional);
-// Checks the call of these tensors as its run does, but without a device and before a kernel is made.
-Status checkProgramCall(const ProgramInputs &inputs, const std::set<std::string> &outputs);
 
 // The tensors of one call on a device, and its workspace.
 class DeviceProgram {

@@ -44,7 +44,7 @@ struct ProblemKey {
 };
 
 // Returns the name of the program of one's own for which `op` stands (ProgramSource::key), or "" for an operator.
-inline std::string_view programOf(std::string_view op) {
+inline std::string_view programNameOf(std::string_view op) {
   const size_t at = op.find('@');
   return at == std::string_view::npos ? std::string_view() : op.substr(0, at);
 }

@@ -67,14 +67,15 @@ TEST_F(ProgramFile, ShapesSayScalars) {
   EXPECT_EQ(*inputs->interface->work().flops->evaluate(inputs->scalars), 2 * 20 * 3 * 50);
   EXPECT_FALSE(inputs->interface->work().bytes);
   // What no shape says has to be given.
-  EXPECT_EQ(checkProgramCall(*inputs, outputsOf(*inputs, true)).toString(),
-            "invalid argument: scale = absent: must be given, because no dimension of a bound tensor is 'scale'");
+  EXPECT_EQ(inputs->check(outputsOf(*inputs, true)).toString(),
+            "invalid argument: program own: scale = absent: must be given, because no dimension of a bound tensor is "
+            "'scale'");
   values["scale"] = "0.5";
   const Result<ProgramInputs> whole = read(with(good, "bias", tensor({20, 50})));
   ASSERT_TRUE(whole) << whole.status().toString();
-  EXPECT_TRUE(checkProgramCall(*whole, outputsOf(*whole, true)).isOk());
-  EXPECT_EQ(checkProgramCall(*read(with(good, "bias", tensor({21, 50}))), {"y", "state"}).toString(),
-            "invalid argument: bias.shape = [21, 50]: dimension 0 must be 20 ('row: rows')");
+  EXPECT_TRUE(whole->check(outputsOf(*whole, true)).isOk());
+  EXPECT_EQ(read(with(good, "bias", tensor({21, 50})))->check({"y", "state"}).toString(),
+            "invalid argument: program own: bias.shape = [21, 50]: dimension 0 must be 20 ('row: rows')");
 }
 
 TEST_F(ProgramFile, TensorsThatAreWrongAreNamed) {
@@ -123,7 +124,7 @@ TEST_F(ProgramFile, DrawnTensorsHaveTheSizesOfTheValues) {
   for (const int32_t index : inputs->tensors.at("lengths").integers())
     EXPECT_EQ(index, 0);
   inputs->setOpenScalars();
-  EXPECT_TRUE(checkProgramCall(*inputs, outputsOf(*inputs, true)).isOk());
+  EXPECT_TRUE(inputs->check(outputsOf(*inputs, true)).isOk());
 }
 
 } // namespace

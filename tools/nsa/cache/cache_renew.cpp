@@ -115,7 +115,7 @@ private:
 
   // The same configuration of the same problem.
   Status makeAgain(const OldKernel &each) {
-    if (const std::string_view program = programOf(each.manifest.op); !program.empty())
+    if (const std::string_view program = programNameOf(each.manifest.op); !program.empty())
       return Status::error(ErrorCode::kUnavailable,
                            "it is a kernel of the program " + std::string(program) + ", whose text no cache holds",
                            "create the program with this database (nsa_program_create), which compiles it again");
