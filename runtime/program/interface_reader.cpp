@@ -447,11 +447,11 @@ private:
 namespace {
 
 std::string textOf(const ProgramScalar &scalar) {
-  const auto bits = static_cast<uint32_t>(*scalar.given);
+  const double value = scalar.valueOf(*scalar.given);
   if (scalar.type == ScalarType::kI32)
-    return std::to_string(static_cast<int32_t>(bits));
+    return std::to_string(static_cast<int32_t>(value));
   char text[32];
-  return {text, std::to_chars(std::begin(text), std::end(text), std::bit_cast<float>(bits)).ptr};
+  return {text, std::to_chars(std::begin(text), std::end(text), static_cast<float>(value)).ptr};
 }
 
 } // namespace

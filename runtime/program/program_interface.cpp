@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace nsa {
 
@@ -66,6 +67,17 @@ std::string ProgramTensor::dimensionsText() const {
                   return dimension.label + (dimension.extent ? ": " + dimension.extent->text() : "");
                 }) +
          "]";
+}
+
+uint64_t ProgramScalar::slotOf(double value) const {
+  return type == ScalarType::kF32 ? std::bit_cast<uint32_t>(static_cast<float>(value))
+                                  : static_cast<uint32_t>(static_cast<int32_t>(value));
+}
+
+double ProgramScalar::valueOf(uint64_t slot) const {
+  const auto bits = static_cast<uint32_t>(slot);
+  return type == ScalarType::kF32 ? static_cast<double>(std::bit_cast<float>(bits))
+                                  : static_cast<double>(static_cast<int32_t>(bits));
 }
 
 KnownScalars ProgramInterface::given() const {

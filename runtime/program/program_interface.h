@@ -98,6 +98,10 @@ struct ProgramScalar {
   // The value with which the program was made: an upper bound for the calls that the kernel is chosen for. nullopt:
   // none was given.
   std::optional<uint64_t> given{};
+
+  // A value as the slot of a call has it, and the value of a slot. An i32 has a whole number.
+  uint64_t slotOf(double value) const;
+  double valueOf(uint64_t slot) const;
 };
 
 // A code that the program may report.

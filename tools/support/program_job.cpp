@@ -4,7 +4,6 @@
 #include "runtime/engine/program/program_call.h"
 #include "tools/support/operator_job.h"
 
-#include <bit>
 #include <random>
 
 namespace nsa::tools {
@@ -22,13 +21,9 @@ nlohmann::json parsed(char *text) {
 std::vector<std::pair<std::string, double>> scalarsOf(const ProgramInputs &inputs) {
   std::vector<std::pair<std::string, double>> scalars;
   const std::vector<ProgramScalar> &declared = inputs.interface->scalars();
-  for (size_t i = 0; i < declared.size(); ++i) {
-    const auto value = static_cast<uint32_t>(inputs.scalars.values[i]);
+  for (size_t i = 0; i < declared.size(); ++i)
     if (inputs.scalars.has(static_cast<int>(i)))
-      scalars.emplace_back(declared[i].name, declared[i].type == ScalarType::kF32
-                                                 ? static_cast<double>(std::bit_cast<float>(value))
-                                                 : static_cast<double>(static_cast<int32_t>(value)));
-  }
+      scalars.emplace_back(declared[i].name, declared[i].valueOf(inputs.scalars.values[i]));
   return scalars;
 }
 
@@ -86,7 +81,7 @@ std::string ProgramInputs::valuesText() const {
 void ProgramInputs::setOpenScalars() {
   for (size_t i = 0; i < interface->scalars().size(); ++i)
     if (const int place = static_cast<int>(i); !scalars.has(place))
-      scalars.set(place, interface->scalars()[i].type == ScalarType::kF32 ? std::bit_cast<uint32_t>(1.0F) : 1);
+      scalars.set(place, interface->scalars()[i].slotOf(1));
 }
 
 Status ProgramInputs::check(const std::set<std::string> &outputs) const {

@@ -3,7 +3,6 @@
 #include "runtime/engine/call/tensor_checks.h"
 
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -68,13 +67,12 @@ private:
         return unknown("scalar", named.name, interface.scalars());
       if (known.has(place))
         return Status::invalid(std::string(named.name), "given twice", "each scalar may be given once");
-      if (interface.scalars()[static_cast<size_t>(place)].type == ScalarType::kF32)
-        known.set(place, std::bit_cast<uint32_t>(static_cast<float>(named.value)));
-      else if (named.value == std::trunc(named.value) && std::abs(named.value) <= INT32_MAX)
-        known.set(place, static_cast<uint32_t>(static_cast<int32_t>(named.value)));
-      else
+      const ProgramScalar &scalar = interface.scalars()[static_cast<size_t>(place)];
+      const bool isWhole = named.value == std::trunc(named.value) && std::abs(named.value) <= INT32_MAX;
+      if (scalar.type == ScalarType::kI32 && !isWhole)
         return Status::invalid(std::string(named.name), numberText(named.value),
                                "must be an integer of 32 bits, because the scalar is i32");
+      known.set(place, scalar.slotOf(named.value));
     }
     return Status::ok();
   }

@@ -146,12 +146,8 @@ Status checkProgramCall(const CheckedProgram &program, Device &device, std::span
   for (const auto &[name, value] : program.manifest.config)
     if (!parseInteger(value, call.choices[name]))
       return Status::error(ErrorCode::kInternal, "the manifest of a program has a choice that is no integer: " + name);
-  for (size_t i = 0; i < program.interface.scalars().size(); ++i) {
-    const auto bits = static_cast<uint32_t>(bound.scalars[i]);
-    call.scalars[program.interface.scalars()[i].name] = program.interface.scalars()[i].type == ScalarType::kF32
-                                                            ? static_cast<double>(std::bit_cast<float>(bits))
-                                                            : static_cast<double>(static_cast<int32_t>(bits));
-  }
+  for (size_t i = 0; i < program.interface.scalars().size(); ++i)
+    call.scalars[program.interface.scalars()[i].name] = program.interface.scalars()[i].valueOf(bound.scalars[i]);
   // The word in which a kernel reports, which no caller binds.
   call.tensors[std::string(ProgramInterface::kStatusTensor)] = {
       interpreter::Element::kI32, {kDeviceStatusWords}, std::vector<Cell>(kDeviceStatusWords)};

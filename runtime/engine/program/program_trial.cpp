@@ -24,8 +24,7 @@ Status ProgramTrial::allocate(const std::shared_ptr<const ProgramInterface> &ref
   // A scalar that no size is made of is 1 where its value was not said.
   for (size_t i = 0; i < interface->scalars().size(); ++i)
     if (!scalars.has(static_cast<int>(i)))
-      scalars.set(static_cast<int>(i),
-                  interface->scalars()[i].type == ScalarType::kF32 ? std::bit_cast<uint32_t>(1.0F) : 1);
+      scalars.set(static_cast<int>(i), interface->scalars()[i].slotOf(1));
   double bytes = 0;
   std::vector<NamedTensor> bound;
   for (const ProgramTensor &declared : interface->tensors()) {
@@ -59,12 +58,8 @@ Status ProgramTrial::allocate(const std::shared_ptr<const ProgramInterface> &ref
         {declared.name, kind, tensor.rank > 0 ? tensor.shape[rank - 1] : 1, elements, tensor.data, declared.dtype});
   }
   std::vector<NamedScalar> given;
-  for (size_t i = 0; i < interface->scalars().size(); ++i) {
-    const auto value = static_cast<uint32_t>(scalars.values[i]);
-    given.push_back({interface->scalars()[i].name, interface->scalars()[i].type == ScalarType::kF32
-                                                       ? static_cast<double>(std::bit_cast<float>(value))
-                                                       : static_cast<double>(static_cast<int32_t>(value))});
-  }
+  for (size_t i = 0; i < interface->scalars().size(); ++i)
+    given.push_back({interface->scalars()[i].name, interface->scalars()[i].valueOf(scalars.values[i])});
   NSA_RETURN_IF_ERROR(prepareProgramCall(*interface, bound, given, call));
   if (!reference) {
     referenceCall = call;
