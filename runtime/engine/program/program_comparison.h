@@ -5,9 +5,11 @@
 
 #include "runtime/device/loaded_kernel.h"
 #include "runtime/engine/graph/comparison.h"
+#include "runtime/engine/program/host_copy.h"
 #include "runtime/engine/program/program_call.h"
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace nsa {
@@ -30,15 +32,15 @@ public:
   Result<std::vector<ComparedPart>> run(const Side &own, const Side &reference) const;
 
 private:
-  // A tensor that the program stores to: the elements from the lowest to the highest address.
+  // A tensor that the program stores to.
   struct Output {
-    const NamedTensor *named;
-    int64_t begin; // from the tensor's first element to the lowest one, at most 0
-    std::vector<std::byte> before;
+    std::string_view name;
+    HostCopy copy;
   };
-  using Results = std::vector<std::vector<std::byte>>; // one for each output
-  Result<std::vector<Output>> readOutputs(const ProgramInterface &interface) const;
-  Result<Results> resultsOf(const Side &side, const std::vector<Output> &outputs) const;
+  using Outputs = std::vector<Output>;
+  Result<Outputs> readOutputs(const ProgramInterface &interface) const;
+  // What the outputs are after a launch.
+  Result<Outputs> resultsOf(const Side &side, Outputs outputs) const;
   Status wait() const;
 
   Device &device;
