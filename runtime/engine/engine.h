@@ -97,7 +97,7 @@ private:
   // kernels, into the map of plans.
   Status tuneMeanwhile(const PlanKey &key, const BackgroundTuner::StopSignal &stop, bool &better);
   // Tunes the kernel of a program in the background, for later programs.
-  Status tuneMeanwhile(const KernelTask &task, const BackgroundTuner::StopSignal &stop, bool &better);
+  Status tuneMeanwhile(const KernelTask &task, const BackgroundTuner::StopSignal &stop);
   using TunedKernels = std::map<std::string, std::shared_ptr<const KernelCore>>; // by problem key
   // Gives the plan of a key the tuned kernels. A kernel of the plan that `tune` has tuned meanwhile stays.
   Status takeOver(const PlanKey &key, const TunedKernels &tuned, bool &better);

@@ -110,8 +110,8 @@ Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &s
       programKernels.insert_or_assign(key, core);
     }
     if (background && core->wantsTuning(true))
-      background->add({.key = key, .tune = [this, task](const BackgroundTuner::StopSignal &stop, bool &better) {
-                         return tuneMeanwhile(task, stop, better);
+      background->add({.key = key, .tune = [this, task](const BackgroundTuner::StopSignal &stop, bool &) {
+                         return tuneMeanwhile(task, stop);
                        }});
   } else {
     int32_t grid[3];
@@ -125,15 +125,13 @@ Result<std::unique_ptr<Program>> Engine::program(const ProgramSource::Pointer &s
   return std::unique_ptr<Program>(new Program(std::move(held), source, std::move(*interface), std::move(core), from));
 }
 
-Status Engine::tuneMeanwhile(const KernelTask &task, const BackgroundTuner::StopSignal &stop, bool &better) {
+Status Engine::tuneMeanwhile(const KernelTask &task, const BackgroundTuner::StopSignal &stop) {
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> kernel, planner->tuneMeanwhile(task, stop));
   ownCounters.add(kernel->times);
   std::lock_guard lock(programMutex);
   std::shared_ptr<const KernelCore> &present = programKernels[task.key];
-  if (!present->wantsTuning(true)) // nsa_program_tune was faster
-    return Status::ok();
-  better = kernel->kernel != present->kernel || kernel->tuned != present->tuned || kernel->step != present->step;
-  present = std::move(kernel);
+  if (present->wantsTuning(true)) // or else nsa_program_tune was faster
+    present = std::move(kernel);
   return Status::ok();
 }
 
