@@ -181,7 +181,6 @@ void addCompileCommand(CLI::App &app, Action &action) {
   addOption(*command, "--nvrtc FILE", flags->nvrtcPath, "NVRTC's library (default: NSA_NVRTC, else searched)");
   addJsonFlag(*command, flags->json);
   command->callback([flags, &action] {
-    flags->program.check();
     if (!flags->list && flags->emit.empty())
       throw CLI::RequiredError("--emit or --list");
     checkFlags(*flags);

@@ -52,11 +52,7 @@ std::pair<CLI::App &, Flags &> addVerb(CLI::App &parent, Action &action, const s
                                        const std::string &purpose, Run run) {
   auto flags = std::make_shared<Flags>();
   CLI::App *verb = parent.add_subcommand(name, purpose);
-  verb->callback([flags, run, &action] {
-    if constexpr (requires { flags->program.check(); }) // ProgramFlags
-      flags->program.check();
-    action = [flags, run] { return run(*flags); };
-  });
+  verb->callback([flags, run, &action] { action = [flags, run] { return run(*flags); }; });
   return {*verb, *flags};
 }
 

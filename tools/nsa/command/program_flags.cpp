@@ -13,6 +13,7 @@ CLI::Option *ProgramFlags::add(CLI::App &verb, std::initializer_list<const char 
     option->excludes(other);
   }
   option->required(ofOperator.size() == 0);
+  verb.parse_complete_callback([this] { check(); });
   if (!verb.get_option_no_throw("--set")) {
     addSettings(verb, settings,
                 "Of --program: a fixed value, dtype, or a scalar, e.g. columns=4096 or dtype=bf16; may be repeated");

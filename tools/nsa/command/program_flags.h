@@ -12,15 +12,11 @@ namespace nsa::tools {
 class ProgramFlags {
 public:
   // Adds --program, and --set unless the verb has it. None of the options `ofOperator`, which describe an operator, can
-  // be given with --program. The ones of them that were required are needed without it (`check`). Without any of these
-  // options --program is required.
+  // be given with --program. The ones of them that were required are needed without it. Without any of these options
+  // --program is required.
   CLI::Option *add(CLI::App &verb, std::initializer_list<const char *> ofOperator);
   // Makes an option that is required needed without --program only.
   void needWithout(CLI::Option &other);
-  // Throws the error of a command line that has neither --program nor all that describes an operator. A verb's callback
-  // calls it.
-  void check() const;
-
   bool isGiven() const { return option->count() > 0; }
   // What --set says.
   Result<ProgramRequest> request() const;
@@ -29,6 +25,9 @@ public:
   std::vector<std::string> settings;
 
 private:
+  // Throws the error of a command line that has neither --program nor all that describes an operator.
+  void check() const;
+
   CLI::Option *option = nullptr;
   std::vector<CLI::Option *> needed; // without --program
 };
