@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 namespace nsa {
 
@@ -16,22 +15,11 @@ namespace fs = std::filesystem;
 // The folder of templates, and that of libraries, there and beside a file.
 constexpr std::string_view kTileFolder = "tile/", kLibraryFolder = "library/", kEnding = ".tile";
 
-// The text of a regular file, of which one byte more is read than a program may have.
 Result<std::string> textOf(const fs::path &path) {
-  std::error_code error;
-  const bool isRegular = fs::is_regular_file(path, error);
-  std::ifstream stream;
-  if (isRegular)
-    stream.open(path, std::ios::binary);
-  if (!isRegular || !stream)
-    return Status::error(ErrorCode::kIoError, "cannot read " + path.string() + ": " +
-                                                  (error       ? error.message()
-                                                   : isRegular ? "permission or medium"
-                                                               : "no regular file"));
-  std::string text(std::min<uintmax_t>(fs::file_size(path, error), language::kMostSourceBytes + 1), '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(stream.gcount()));
-  return text;
+  std::string trouble;
+  if (std::optional<std::string> text = language::readSource(path, trouble))
+    return std::move(*text);
+  return Status::invalid("program", path.string(), trouble);
 }
 
 std::string fileOf(std::string_view name) { return std::string(name) + std::string(kEnding); }

@@ -7,7 +7,6 @@
 #include "runtime/program/parsed_program.h"
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 namespace nsa {
@@ -18,22 +17,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kLibraryFolder = "library", kEnding = ".tile";
 
-// The text of a regular file, of which one byte more is read than a program may have.
 Result<std::string> textOf(const fs::path &path) {
-  std::error_code error;
-  const bool isRegular = fs::is_regular_file(path, error);
-  std::ifstream stream;
-  if (isRegular)
-    stream.open(path, std::ios::binary);
-  if (!isRegular || !stream)
-    return Status::invalid("program", path.string(),
-                           error       ? "cannot be read: " + error.message()
-                           : isRegular ? "cannot be read: permission or medium"
-                                       : "is no regular file");
-  std::string text(std::min<uintmax_t>(fs::file_size(path, error), language::kMostSourceBytes + 1), '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(stream.gcount()));
-  return text;
+  std::string trouble;
+  if (std::optional<std::string> text = language::readSource(path, trouble))
+    return std::move(*text);
+  return Status::invalid("program", path.string(), trouble);
 }
 
 // A text that is being read, with its trees.

@@ -3,6 +3,7 @@
 #include "compiler/language/syntax/Diagnostics.h"
 
 #include <algorithm>
+#include <fstream>
 
 namespace nsa::language {
 
@@ -70,6 +71,24 @@ Utf8Character firstCharacter(std::string_view text) {
 bool isInvisible(char32_t character) {
   return character < ' ' || (character >= 0x7F && character < 0xA0) || character == kByteOrderMark ||
          std::ranges::find(kReordering, character) != std::end(kReordering);
+}
+
+std::optional<std::string> readSource(const std::filesystem::path &path, std::string &trouble) {
+  std::error_code error;
+  const bool isRegular = std::filesystem::is_regular_file(path, error);
+  std::ifstream stream;
+  if (isRegular)
+    stream.open(path, std::ios::binary);
+  if (!isRegular || !stream) {
+    trouble = error       ? "cannot be read: " + error.message()
+              : isRegular ? "cannot be read: permission or medium"
+                          : "is no regular file";
+    return std::nullopt;
+  }
+  std::string text(std::min<uintmax_t>(std::filesystem::file_size(path, error), kMostSourceBytes + 1), '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return text;
 }
 
 SourceFile::SourceFile(std::string name, std::string text) : fileName(std::move(name)), content(std::move(text)) {

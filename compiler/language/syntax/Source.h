@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,10 @@ struct SourcePosition {
 
   bool operator==(const SourcePosition &) const = default;
 };
+
+// Reads the text of a regular file, and of a longer one a byte more than a program may have. nullopt: `trouble` says
+// why it cannot be read.
+std::optional<std::string> readSource(const std::filesystem::path &path, std::string &trouble);
 
 class SourceFile {
 public:

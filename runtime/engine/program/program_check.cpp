@@ -8,8 +8,6 @@
 #include "runtime/program/shipped_libraries.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 namespace nsa {
 
@@ -29,8 +27,8 @@ std::optional<std::string> libraryText(const CheckedProgram &program, const std:
     return own->second;
   const std::string file = name + ".tile";
   if (!program.templateDir.empty()) {
-    std::ifstream stream(program.templateDir + "/tile/library/" + file, std::ios::binary);
-    return stream ? std::optional(std::string(std::istreambuf_iterator<char>(stream), {})) : std::nullopt;
+    std::string trouble;
+    return language::readSource(program.templateDir + "/tile/library/" + file, trouble);
   }
   for (const ShippedLibrary &library : shippedLibraries())
     if (library.file == file)

@@ -44,7 +44,8 @@ TEST_F(LanguageVerbs, CheckExplainsAndReports) {
 }
 
 TEST_F(LanguageVerbs, CheckRefusesWhatItCannotRead) {
-  expectFailure("check" + compiler() + scratch.file("absent.tile"), "absent.tile: No such file or directory");
+  expectFailure("check" + compiler() + scratch.file("absent.tile"),
+                "absent.tile: cannot be read: No such file or directory");
   expectFailure("check --set a=1" + compiler() + good, "a = 1: is neither a choice nor a fixed value");
   expectFailure("check --set a=1 --set a=2" + compiler() + good, "names a value that was set before");
   expectUsageError("check --set a" + compiler() + good, "'a' is not NAME=VALUE");
