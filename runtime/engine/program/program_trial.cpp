@@ -68,10 +68,15 @@ Status ProgramTrial::allocate(const std::shared_ptr<const ProgramInterface> &ref
   return prepareReferenceCall(*reference, bound, given, referenceCall);
 }
 
-// What a program stores to is what it was before each compared run.
+// What a program stores to is what it was before each compared run. What it reads is as it was, too: a wrong candidate
+// may have stored there.
 Status ProgramTrial::fill() {
   std::mt19937_64 draw(seed);
+  for (const ComparedOutput &output : outputs)
+    NSA_RETURN_IF_ERROR(output.poison(device));
   for (Memory &each : memory) {
+    if (!each.tensor->isRead())
+      continue;
     if (each.tensor->dtype == DType::kI32) {
       // Indices of 0 lead into every tensor.
       const std::vector<int32_t> zeros(static_cast<size_t>(std::max<int64_t>(each.elements, 1)));
@@ -86,10 +91,6 @@ Status ProgramTrial::fill() {
 Result<TuningResult> ProgramTrial::check(const LoadedKernel &kernel, const KernelCall &tried) {
   NSA_RETURN_IF_ERROR(fill());
   TuningResult result;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (const int place = interface->findTensor(outputs[i].name);
-        !interface->tensors()[static_cast<size_t>(place)].isRead())
-      NSA_RETURN_IF_ERROR(outputs[i].poison(device));
   NSA_RETURN_IF_ERROR(launches.run(kernel, tried));
   for (const ComparedOutput &output : outputs) {
     NSA_ASSIGN_OR_RETURN(TuningResult::Output values, output.read(device));

@@ -2,10 +2,11 @@
 
 #include "runtime/base/half.h"
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <span>
 
 namespace nsa {
 
@@ -143,6 +144,16 @@ Status compareIntegers(const TuningResult::Output &reference, const TuningResult
   return Status::ok();
 }
 
+// One loop for each type, which the compiler makes of vectors.
+template <typename Element, typename ToFloat>
+void convert(const std::byte *from, std::span<float> to, const ToFloat &toFloat) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    Element element;
+    std::memcpy(&element, from + i * sizeof element, sizeof element);
+    to[i] = toFloat(element);
+  }
+}
+
 } // namespace
 
 void TuningResult::Output::addOwnBlocks(const Spec &spec, int64_t before, int64_t queries) {
@@ -150,29 +161,42 @@ void TuningResult::Output::addOwnBlocks(const Spec &spec, int64_t before, int64_
     ownBlocks.insert(ownBlocks.end(), static_cast<size_t>(spec.kvHeads), (before + query) / spec.selBlock);
 }
 
+template <typename Visit> Status ComparedOutput::inBlocks(const Visit &visit) const {
+  const int64_t width = dtypeBytes(dtype);
+  for (int64_t first = 0; first < elements; first += kBlockElements)
+    NSA_RETURN_IF_ERROR(visit(static_cast<std::byte *>(data) + first * width, static_cast<size_t>(first),
+                              static_cast<size_t>(std::min(kBlockElements, elements - first) * width)));
+  return Status::ok();
+}
+
 Status ComparedOutput::poison(Device &device) const {
   // All bits set is a NaN in bf16, fp16 and fp32. -1 is what the tail of a list holds: lists and counts get something
   // else, which neither may hold.
-  const std::vector<std::byte> nan(static_cast<size_t>(elements * dtypeBytes(dtype)), std::byte{0xff});
-  const std::vector<int32_t> noBlocks(dtype == DType::kI32 ? static_cast<size_t>(elements) : 0, -2);
-  const void *source = noBlocks.empty() ? static_cast<const void *>(nan.data()) : noBlocks.data();
-  return device.upload(data, source, nan.size());
+  std::vector<std::byte> block(static_cast<size_t>(std::min(elements, kBlockElements) * dtypeBytes(dtype)),
+                               std::byte{0xff});
+  constexpr int32_t kNoBlock = -2;
+  if (dtype == DType::kI32)
+    for (size_t at = 0; at < block.size(); at += sizeof kNoBlock)
+      std::memcpy(block.data() + at, &kNoBlock, sizeof kNoBlock);
+  return inBlocks([&](std::byte *at, size_t, size_t bytes) { return device.upload(at, block.data(), bytes); });
 }
 
 Result<TuningResult::Output> ComparedOutput::read(Device &device) const {
-  const auto width = static_cast<size_t>(dtypeBytes(dtype));
-  std::vector<std::byte> host(static_cast<size_t>(elements) * width);
-  NSA_RETURN_IF_ERROR(device.download(host.data(), data, host.size()));
+  std::vector<std::byte> block(static_cast<size_t>(std::min(elements, kBlockElements) * dtypeBytes(dtype)));
   std::vector<float> values(static_cast<size_t>(elements));
-  for (size_t i = 0; i < values.size(); ++i) {
-    int32_t wide = 0;
-    uint16_t narrow = 0;
-    std::memcpy(width == sizeof narrow ? static_cast<void *>(&narrow) : &wide, host.data() + i * width, width);
-    values[i] = dtype == DType::kBf16  ? bf16ToFloat(narrow)
-                : dtype == DType::kF16 ? fp16ToFloat(narrow)
-                : dtype == DType::kI32 ? static_cast<float>(wide)
-                                       : std::bit_cast<float>(wide);
-  }
+  NSA_RETURN_IF_ERROR(inBlocks([&](std::byte *at, size_t first, size_t bytes) -> Status {
+    NSA_RETURN_IF_ERROR(device.download(block.data(), at, bytes));
+    const std::span to = std::span(values).subspan(first, bytes / static_cast<size_t>(dtypeBytes(dtype)));
+    if (dtype == DType::kBf16)
+      convert<uint16_t>(block.data(), to, bf16ToFloat);
+    else if (dtype == DType::kF16)
+      convert<uint16_t>(block.data(), to, fp16ToFloat);
+    else if (dtype == DType::kI32)
+      convert<int32_t>(block.data(), to, [](int32_t value) { return static_cast<float>(value); });
+    else
+      std::memcpy(to.data(), block.data(), bytes);
+    return Status::ok();
+  }));
   return TuningResult::Output{name, kind, rowElements, std::move(values), {}};
 }
 

@@ -48,6 +48,12 @@ struct ComparedOutput {
   // kernel did not write.
   Status poison(Device &device) const;
   Result<TuningResult::Output> read(Device &device) const;
+
+private:
+  // An output is copied in blocks, because the system clears the pages of large host memory each time it is allocated.
+  static constexpr int64_t kBlockElements = int64_t{1} << 20;
+  // Calls `visit(address, number of the first element, bytes)` for each block, until it fails.
+  template <typename Visit> Status inBlocks(const Visit &visit) const;
 };
 
 } // namespace nsa

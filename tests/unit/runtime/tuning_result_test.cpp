@@ -1,4 +1,5 @@
 // The gate that candidates pass before they are measured: right results pass, each kind of wrong one does not.
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/engine/tune/tuning_result.h"
 
 #include <algorithm>
@@ -143,6 +144,36 @@ TEST(ResultGate, RowsOfZeroMustBeMet) {
   TuningResult other = reference;
   outOf(other)[0] = 1e-6f;
   EXPECT_FALSE(compareResults(reference, other, DType::kBf16).isOk());
+}
+
+// An output is copied in pieces, of which the last one is short.
+TEST(ComparedOutput, IsWholeInEachType) {
+  Result<std::unique_ptr<Device>> device = cpu::CpuDevice::open(1, "");
+  ASSERT_TRUE(device) << device.status().toString();
+  constexpr size_t kElements = (size_t{1} << 21) + 5;
+  struct Case {
+    DType dtype;
+    std::vector<uint8_t> seven;
+  };
+  for (const Case &each : {Case{DType::kBf16, {0xe0, 0x40}}, Case{DType::kF16, {0x00, 0x47}},
+                           Case{DType::kF32, {0, 0, 0xe0, 0x40}}, Case{DType::kI32, {7, 0, 0, 0}}}) {
+    SCOPED_TRACE(std::string(dtypeName(each.dtype)));
+    const size_t width = each.seven.size();
+    std::vector<uint8_t> memory((kElements + 1) * width, 1);
+    const ComparedOutput output{"y", TuningResult::Kind::kRows, 1, kElements, memory.data(), each.dtype};
+    ASSERT_TRUE(output.poison(**device).isOk());
+    Result<TuningResult::Output> read = output.read(**device);
+    ASSERT_TRUE(read);
+    ASSERT_EQ(read->values.size(), kElements);
+    EXPECT_TRUE(std::ranges::all_of(
+        read->values, [&](float value) { return each.dtype == DType::kI32 ? value == -2 : std::isnan(value); }));
+    EXPECT_EQ(memory[kElements * width], 1) << "what lies behind it";
+    for (size_t i = 0; i < kElements; ++i)
+      std::ranges::copy(each.seven, memory.begin() + static_cast<ptrdiff_t>(i * width));
+    read = output.read(**device);
+    ASSERT_TRUE(read);
+    EXPECT_TRUE(std::ranges::all_of(read->values, [](float value) { return value == 7; }));
+  }
 }
 
 } // namespace
