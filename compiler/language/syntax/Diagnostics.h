@@ -73,6 +73,7 @@ private:
 };
 
 // Says how the errors of a program are seen again. A program whose name does not end with `.tile` was given as a text.
+// `settings` are options that give its values, each with a space before it.
 std::string hintOfCheck(const std::string &file, const std::string &settings = {});
 
 } // namespace nsa::language
