@@ -13,7 +13,7 @@ int64_t axisExtent(Axis axis, const Spec &spec) {
 }
 
 bool takes(const Spec &spec, TensorName name) {
-  const bool hasPhi = !isWhole(spec.op) || spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
+  const bool hasPhi = !(fieldsOf(spec.op) & kGates) || spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
   const auto branch = [&](int32_t bit) { return !(fieldsOf(spec.op) & kGates) || spec.hasBranch(bit); };
   switch (tensorRule(name).part) {
   case TensorPart::kWhole:

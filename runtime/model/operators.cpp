@@ -62,6 +62,42 @@ constexpr Operand kCombineOperands[] = {{T::kOCmp, T::kOCmp, kIn, V::kOCmp},
                                         {T::kGates, T::kGates, kIn, V::kGates},
                                         {T::kOut, T::kOut, kOut, V::kOut}};
 
+constexpr Operand kCombineBwdOperands[] = {{T::kOCmp, T::kOCmp, kIn, V::kOCmp},
+                                           {T::kOSel, T::kOSel, kIn, V::kOSel},
+                                           {T::kOWin, T::kOWin, kIn, V::kOWin},
+                                           {T::kGates, T::kGates, kIn, V::kGates},
+                                           {T::kDOut, T::kDOut, kIn, V::kDOut},
+                                           {T::kDGates, T::kDGates, kOut, V::kDGates},
+                                           {T::kDOCmp, T::kDOCmp, kOptionalOut, V::kDOCmp},
+                                           {T::kDOSel, T::kDOSel, kOptionalOut, V::kDOSel},
+                                           {T::kDOWin, T::kDOWin, kOptionalOut, V::kDOWin}};
+
+// The gradients of attention. The gradient of a tensor is bound under the name of the tensor that serves.
+#define NSA_ATTENTION_BWD_OPERANDS                                                                                     \
+  {T::kOut, T::kOut, kIn, V::kOut}, {T::kLse, T::kLse, kIn, V::kLse}, {T::kDOut, T::kDOut, kIn, V::kDOut}, {           \
+    T::kDelta, T::kDelta, kOptionalOut, V::kDelta                                                                      \
+  }
+constexpr Operand kAttentionBwdOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},       {T::kKWin, T::kK, kIn, V::kK},
+                                             {T::kVWin, T::kV, kIn, V::kV},    NSA_ATTENTION_BWD_OPERANDS,
+                                             {T::kDQ, T::kDQ, kOut, V::kDQ},   {T::kDKWin, T::kDK, kOut, V::kDK},
+                                             {T::kDVWin, T::kDV, kOut, V::kDV}};
+constexpr Operand kCmpBwdOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},         {T::kKComp, T::kKComp, kIn, V::kK},
+                                       {T::kVComp, T::kVComp, kIn, V::kV},    NSA_ATTENTION_BWD_OPERANDS,
+                                       {T::kDQCmp, T::kDQ, kOut, V::kDQ},     {T::kDKComp, T::kDKComp, kOut, V::kDK},
+                                       {T::kDVComp, T::kDVComp, kOut, V::kDV}};
+#undef NSA_ATTENTION_BWD_OPERANDS
+// What the tuner draws for the kernels of these gradients.
+constexpr Operand kDeltasOperands[] = {
+    {T::kOut, T::kOut, kIn, V::kOut}, {T::kDOut, T::kDOut, kIn, V::kDOut}, {T::kDelta, T::kDelta, kOut, V::kDelta}};
+constexpr Operand kAttentionDqOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},       {T::kK, T::kK, kIn, V::kK},
+                                            {T::kV, T::kV, kIn, V::kV},       {T::kDOut, T::kDOut, kIn, V::kDOut},
+                                            {T::kLse, T::kLse, kIn, V::kLse}, {T::kDelta, T::kDelta, kIn, V::kDelta},
+                                            {T::kDQ, T::kDQ, kOut, V::kDQ}};
+constexpr Operand kAttentionDkvOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},       {T::kK, T::kK, kIn, V::kK},
+                                             {T::kV, T::kV, kIn, V::kV},       {T::kDOut, T::kDOut, kIn, V::kDOut},
+                                             {T::kLse, T::kLse, kIn, V::kLse}, {T::kDelta, T::kDelta, kIn, V::kDelta},
+                                             {T::kDK, T::kDK, kOut, V::kDK},   {T::kDV, T::kDV, kOut, V::kDV}};
+
 constexpr V kCombineViews[] = {V::kReadsCmp, V::kReadsSel, V::kReadsWin, V::kReads};
 // What plans pass to the kernels of internal operators. Operators that one tile program defines, or that run in one
 // kind of step, share a list: a kernel takes all tensors that its program declares.
@@ -238,6 +274,41 @@ constexpr OperatorDef kOperatorTable[] = {
      .constants = kLayoutConstant,
      .tuning = kAlone,
      .operands = kRotateOperands},
+    {.op = Operator::kCombineBwd,
+     .name = "combine_bwd",
+     .abi = 11,
+     .fields = kHeads | kV | kGates,
+     .constants = kLayoutConstant,
+     .lengths = Lengths::kQueries,
+     .tuning = kAlone,
+     .operands = kCombineBwdOperands},
+    {.op = Operator::kDenseBwd,
+     .name = "dense_bwd",
+     .abi = 12,
+     .fields = kAttentionFields,
+     .constants = kLayoutConstant,
+     .tuning = kNone,
+     .keys = MetKeys::kAll,
+     .isWhole = true,
+     .operands = kAttentionBwdOperands},
+    {.op = Operator::kWindowBwd,
+     .name = "window_bwd",
+     .abi = 13,
+     .fields = kAttentionFields | kWindowField,
+     .constants = kLayoutConstant,
+     .tuning = kNone,
+     .keys = MetKeys::kWindow,
+     .isWhole = true,
+     .operands = kAttentionBwdOperands},
+    {.op = Operator::kCmpBwd,
+     .name = "cmp_bwd",
+     .abi = 14,
+     .fields = kAttentionFields | kCmpGeometry,
+     .constants = kLayoutConstant,
+     .tuning = kNone,
+     .keys = MetKeys::kBlocks,
+     .isWhole = true,
+     .operands = kCmpBwdOperands},
     {.op = Operator::kSequences,
      .name = "sequences",
      .fields = kCmpGeometry | kKeyOffsetField,
@@ -305,6 +376,26 @@ constexpr OperatorDef kOperatorTable[] = {
      .constants = kSlotsConstant,
      .tuning = kInDecode,
      .planViews = kMergeViews},
+    {.op = Operator::kDeltas,
+     .name = "deltas",
+     .fields = kHeads | kV,
+     .constants = kLayoutConstant,
+     .tuning = kAlone,
+     .operands = kDeltasOperands},
+    {.op = Operator::kAttentionDq,
+     .name = "attention_dq",
+     .fields = kAttentionFields | kCmpGeometry | kWindowField,
+     .constants = kLayoutConstant,
+     .tuning = kAlone,
+     .keys = MetKeys::kWindow,
+     .operands = kAttentionDqOperands},
+    {.op = Operator::kAttentionDkv,
+     .name = "attention_dkv",
+     .fields = kAttentionFields | kCmpGeometry | kWindowField,
+     .constants = kLayoutConstant,
+     .tuning = kAlone,
+     .keys = MetKeys::kWindow,
+     .operands = kAttentionDkvOperands},
 };
 
 namespace {
@@ -318,8 +409,8 @@ constexpr bool isConsistent(size_t index) {
       std::ranges::any_of(def.operands, [](const Operand &operand) { return operand.role == kInOut; });
   return def.op == static_cast<Operator>(index) &&
          def.abi == (isPublic ? static_cast<int>(index) : OperatorDef::kInternal) &&
-         isPublic == !def.operands.empty() && def.hasCache == writesState &&
-         (def.counterpart != def.op) == def.isWhole &&
+         (isPublic || def.tuning == kAlone) == !def.operands.empty() && def.hasCache == writesState &&
+         (def.isWhole || def.counterpart == def.op) &&
          kOperatorTable[static_cast<size_t>(def.counterpart)].counterpart == def.op &&
          std::ranges::count(kOperatorTable, def.name, &OperatorDef::name) == 1;
 }

@@ -28,6 +28,10 @@ enum class Operator : int {
   kDecode,
   kRotate,
   kRotateBwd,
+  kCombineBwd,
+  kDenseBwd,
+  kWindowBwd,
+  kCmpBwd,
   // The other enumerators are kernels that run only within a plan of an operator above.
   kSequences,      // checks the lengths in device memory once for all kernels of a plan
   kCacheSequences, // as kSequences, for a cache, whose lengths grow by the new tokens
@@ -40,8 +44,12 @@ enum class Operator : int {
   kChoose, // chooses the selected blocks
   kAscend, // writes the chosen blocks as an ascending list for the caller
   kMerge,  // merges the results of the splits, and the branches by their gates
+  // The kernels of the gradients of attention.
+  kDeltas,
+  kAttentionDq,
+  kAttentionDkv,
 };
-inline constexpr size_t kOperators = static_cast<size_t>(Operator::kMerge) + 1;
+inline constexpr size_t kOperators = static_cast<size_t>(Operator::kAttentionDkv) + 1;
 
 // The fields of a spec that an operator reads. A bit of SpecField stands for one field, or for fields that are always
 // read together.
@@ -130,7 +138,11 @@ struct OperatorDef {
   constexpr bool hasQueries() const { return lengths == Lengths::kQueries || lengths == Lengths::kQueriesAndKeys; }
   // True: a query's result is the mean of its keys' values, weighted by their scores.
   constexpr bool isAttention() const { return keys != MetKeys::kNone && (fields & kV); }
-  constexpr bool isForward() const { return isWhole && !hasCache; } // the forward pass over tensors
+  // True: the operator is the sum of branches, of which a spec may have some.
+  constexpr bool hasBranches() const { return isWhole && (fields & kGates); }
+  // True: the operator computes gradients of attention.
+  constexpr bool isAttentionGradient() const { return isAttention() && isWhole; }
+  constexpr bool isForward() const { return counterpart != op && !hasCache; } // nsa
   // Returns whether plans pass the view to the operator's kernels.
   bool mayTake(View view) const;
   // Returns the names of these views, in the order of their list.
@@ -154,7 +166,7 @@ std::string namesOf(std::span<const OperatorDef> operators); // "dense, window, 
 
 inline std::string_view operatorName(Operator op) { return definitionOf(op).name; } // "dense", "window", ...
 inline uint32_t fieldsOf(Operator op) { return definitionOf(op).fields; }
-// Returns whether the operator is nsa or decode, which launch the kernels of other operators.
+// Returns whether the operator launches the kernels of other operators.
 inline bool isWhole(Operator op) { return definitionOf(op).isWhole; }
 // Returns the operator that computes the same as `op`, which must be nsa or decode, over a cache or without one.
 inline Operator withCache(Operator op) { return definitionOf(op).hasCache ? op : definitionOf(op).counterpart; }

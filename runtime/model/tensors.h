@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 namespace nsa {
@@ -79,6 +80,9 @@ struct TensorRule {
 // Returns the element role and the dimensions that a tensor must have.
 const TensorRule &tensorRule(TensorName name);
 inline std::string_view tensorName(TensorName name) { return tensorRule(name).name; }
+
+// Returns the tensor whose gradient the tensor is: `k_win` for `d_k_win`. Returns nullopt for a tensor that is none.
+std::optional<TensorName> gradientOf(TensorName name);
 
 // The tensors that kernels take.
 enum class View : int {

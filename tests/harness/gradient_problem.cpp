@@ -101,6 +101,15 @@ void GradientProblem::poisonLastKeys() {
   }
 }
 
+void GradientProblem::poisonFirstQueries() {
+  for (const Sequence &sequence : sequences())
+    for (int64_t head = 0; head < q.heads && sequence.queries > 0; ++head)
+      for (int64_t column = 0; column < q.columns; ++column)
+        reference::storeElement(q.dtype, q.bytes.data(),
+                                attention.q.offset(sequence.batch, sequence.queryBegin, head, column),
+                                std::numeric_limits<double>::quiet_NaN());
+}
+
 ProgramKernel::Pairs GradientProblem::fixed() const {
   const Spec &spec = attention.spec;
   return {{"dtype", std::string(dtypeName(spec.dtype))},
@@ -152,6 +161,20 @@ DeviceArray GradientProblem::array(Device &device, const OwnedTensor &tensor) co
 
 DeviceArray GradientProblem::rows(Device &device, const std::vector<float> &values) const {
   return DeviceArray::of(device, values, queryShape({attention.spec.queryHeads}));
+}
+
+DeviceArray GradientProblem::untouched(Device &device, const OwnedTensor &like) const {
+  OwnedTensor tensor = OwnedTensor::make(like.dtype, like.batches, like.times, like.heads, like.columns);
+  for (int64_t i = 0; i < like.batches * like.times * like.heads * like.columns; ++i)
+    reference::storeElement(like.dtype, tensor.bytes.data(), i, std::numeric_limits<double>::quiet_NaN());
+  return array(device, tensor);
+}
+
+std::vector<double> GradientProblem::read(const DeviceArray &array, const OwnedTensor &like) const {
+  const std::vector<std::byte> bytes = array.read<std::byte>();
+  std::vector<double> values(static_cast<size_t>(like.batches * like.times * like.heads * like.columns));
+  reference::loadElements(like.dtype, bytes.data(), 0, values);
+  return values;
 }
 
 std::vector<int64_t> GradientProblem::queryShape(std::vector<int64_t> further) const {

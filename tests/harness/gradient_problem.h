@@ -33,6 +33,8 @@ public:
   void lowerScores();
   // Makes the last key of each sequence NaN, and its value.
   void poisonLastKeys();
+  // Makes the first query of each sequence NaN.
+  void poisonFirstQueries();
 
   // `packed`, `page_size`, the element type and the sizes.
   ProgramKernel::Pairs fixed() const;
@@ -42,6 +44,10 @@ public:
   DeviceArray array(Device &device, const reference::OwnedTensor &tensor) const;
   // One number for each query and head.
   DeviceArray rows(Device &device, const std::vector<float> &values) const;
+  // An array of the same shape and type that no program has written to: all NaN.
+  DeviceArray untouched(Device &device, const reference::OwnedTensor &like) const;
+  // The elements of such an array, row by row.
+  std::vector<double> read(const DeviceArray &array, const reference::OwnedTensor &like) const;
   // The first dimensions of what has a row for each query.
   std::vector<int64_t> queryShape(std::vector<int64_t> further) const;
   std::map<std::string, int64_t> gridSizes() const;

@@ -1,8 +1,8 @@
-// The kernels of gradients in tests/programs on every device, against the fp64 reference: dense, packed with lengths of
-// their own, and with keys in pages; and with each number of warps that the device admits. The last key of each
-// sequence and its value are NaN. In `attention_dq` the last query alone sees that key, so that its gradient is NaN and
-// the gradients of the other queries of its tile are not. In `sel_bwd_keys` no query sees it: the last query does not
-// list its block, and the other queries that do stand before it.
+// The kernels of gradients by themselves on every device, against the fp64 reference: dense, packed with lengths of
+// their own, and, of `sel_bwd_keys`, with keys in pages; and with each number of warps that the device admits. Some
+// rows are NaN. The last query alone sees the last key, so that its dQ is NaN and the dQ of the other queries of its
+// tile are not. The first query does not see the later keys, so that their dK and dV are no NaN. In `sel_bwd_keys` no
+// query sees the last key: the last query does not list its block, and the other queries that do stand before it.
 #include "tests/harness/gradient_problem.h"
 #include "tests/harness/seed.h"
 #include "tests/harness/session.h"
@@ -67,50 +67,62 @@ protected:
   std::unique_ptr<Device> device;
 };
 
-// --- attention_dq
+// --- attention_dq, attention_dkv
 
-class QueryGradients : public GradientTest {
+class AttentionGradients : public GradientTest {
 protected:
-  void check(Operator op, DType dtype, Placing placing, const std::string &warps = "") {
-    SCOPED_TRACE(std::string(operatorName(op)) + " " + std::string(dtypeName(dtype)) + " " +
-                 std::string(placingName(placing)) + " warps " + warps);
-    GradientProblem problem(specFor(op, dtype), placing, lengthsOf(placing), kPageTokens, random);
-    problem.poisonLastKeys();
+  // The last key of each sequence is NaN for dQ, and the first query for dK and dV.
+  void check(const char *program, Operator op, DType dtype, Placing placing, const std::string &warps = "") {
+    SCOPED_TRACE(std::string(program) + " " + std::string(operatorName(op)) + " " + std::string(dtypeName(dtype)) +
+                 " " + std::string(placingName(placing)) + " warps " + warps);
+    const bool ofKeys = program == std::string("attention_dkv");
+    GradientProblem problem(specFor(op, dtype), placing, lengthsOf(placing), /*pageTokens=*/0, random);
+    if (ofKeys)
+      problem.poisonFirstQueries();
+    else
+      problem.poisonLastKeys();
     const reference::AttentionResult result = reference::attend(problem.attention);
     const reference::AttentionGradient wanted =
         reference::differentiate(problem.attention, result, problem.gradientOfOut());
 
-    const Spec &spec = problem.attention.spec;
-    const ProgramKernel kernel(*device, "attention_dq", op, fixedOf(problem),
+    const ProgramKernel kernel(*device, program, *parseOperator(program), fixedOf(problem),
                                warps.empty() ? ProgramKernel::Pairs() : ProgramKernel::Pairs{{"warps", warps}});
     const DeviceArray q = problem.array(*device, problem.q), dOut = problem.array(*device, problem.dOut),
                       lse = problem.rows(*device, floats(result.lse)),
-                      delta = problem.rows(*device, floats(wanted.delta)),
-                      dq = untouched(problem.queryShape({spec.queryHeads, spec.qkDim}));
+                      delta = problem.rows(*device, floats(wanted.delta)), dq = problem.untouched(*device, problem.q),
+                      dk = problem.untouched(*device, problem.k), dv = problem.untouched(*device, problem.v);
     Arguments arguments = problem.arguments(*device);
-    for (const auto &[name, array] : {std::pair("q", &q), {"d_out", &dOut}, {"d_q", &dq}})
+    for (const auto &[name, array] : {std::pair("q", &q), {"d_out", &dOut}, {"d_q", &dq}, {"d_k", &dk}, {"d_v", &dv}})
       array->bind(arguments, name);
     for (const auto &[name, array] : {std::pair("lse", &lse), {"delta", &delta}})
       array->bind(arguments, name, /*columnsToo=*/true);
     kernel.run(arguments, problem.gridSizes());
-    const std::vector<float> got = dq.read<float>();
-    expectClose({got.begin(), got.end()}, wanted.q, dtype, "dQ");
+    std::vector<double> k, v;
+    for (const reference::KeyGradient &own : wanted.keys) {
+      k.insert(k.end(), own.k.begin(), own.k.end());
+      v.insert(v.end(), own.v.begin(), own.v.end());
+    }
+    if (ofKeys) {
+      expectClose(problem.read(dk, problem.k), k, dtype, "dK");
+      expectClose(problem.read(dv, problem.v), v, dtype, "dV");
+    } else {
+      expectClose(problem.read(dq, problem.q), wanted.q, dtype, "dQ");
+    }
   }
 
   static Spec specFor(Operator op, DType dtype) {
     Spec spec = specOf(op, dtype, 3, 40, 24);
-    spec.window = 13;
-    spec.cmpBlock = 8;
-    spec.cmpStride = 4;
+    spec.window = op == Operator::kWindow ? 13 : std::numeric_limits<int32_t>::max();
+    spec.cmpBlock = op == Operator::kCmp ? 8 : 1;
+    spec.cmpStride = op == Operator::kCmp ? 4 : 1;
     return spec;
   }
   static ProgramKernel::Pairs fixedOf(const GradientProblem &problem) {
     const Spec &spec = problem.attention.spec;
     ProgramKernel::Pairs fixed = problem.fixed();
-    if (spec.op == Operator::kCmp) {
-      fixed["cmp_block"] = std::to_string(spec.cmpBlock);
-      fixed["cmp_stride"] = std::to_string(spec.cmpStride);
-    }
+    fixed.erase("page_size");
+    fixed["cmp_block"] = std::to_string(spec.cmpBlock);
+    fixed["cmp_stride"] = std::to_string(spec.cmpStride);
     return fixed;
   }
   // A packed sequence has no queries, and the last one has fewer keys than the others.
@@ -120,28 +132,30 @@ protected:
     return {{37, 61}, {37, 61}};
   }
 
-  static constexpr int32_t kPageTokens = 16;
+  static constexpr const char *kPrograms[] = {"attention_dq", "attention_dkv"};
   std::mt19937_64 random{freshSeed()};
 };
 
-TEST_F(QueryGradients, OfDenseWindowAndCompressedAttention) {
-  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp}) {
-    for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
-      check(op, dtype, Placing::kDense);
-    check(op, DType::kBf16, Placing::kPacked);
-    check(op, DType::kF32, Placing::kPaged);
-  }
+TEST_F(AttentionGradients, OfDenseWindowAndCompressedAttention) {
+  for (const char *program : kPrograms)
+    for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp}) {
+      for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
+        check(program, op, dtype, Placing::kDense);
+      check(program, op, DType::kBf16, Placing::kPacked);
+    }
 }
 
 // A kernel of each number of warps. The types and layouts are those of the test above.
-TEST_F(QueryGradients, OfEachNumberOfWarps) {
+TEST_F(AttentionGradients, OfEachNumberOfWarps) {
   const GradientProblem problem(specFor(Operator::kDense, DType::kBf16), Placing::kDense, lengthsOf(Placing::kDense),
-                                kPageTokens, random);
-  const std::vector<std::string> warps =
-      ProgramKernel::valuesOf(*device, "attention_dq", Operator::kDense, fixedOf(problem), "warps");
-  EXPECT_EQ(warps.size(), isTestDeviceCuda() ? 4u : 1u);
-  for (const std::string &number : warps)
-    check(Operator::kDense, DType::kBf16, Placing::kDense, number);
+                                /*pageTokens=*/0, random);
+  for (const char *program : kPrograms) {
+    const std::vector<std::string> warps =
+        ProgramKernel::valuesOf(*device, program, *parseOperator(program), fixedOf(problem), "warps");
+    EXPECT_EQ(warps.size(), isTestDeviceCuda() ? 4u : 1u);
+    for (const std::string &number : warps)
+      check(program, Operator::kDense, DType::kBf16, Placing::kDense, number);
+  }
 }
 
 // --- sel_bwd_keys

@@ -7,8 +7,10 @@
 namespace nsa::test {
 namespace {
 
-constexpr Operator kOperators[] = {Operator::kCompress, Operator::kCmp, Operator::kSelect, Operator::kSel,
-                                   Operator::kCombine,  Operator::kNsa, Operator::kRotate, Operator::kRotateBwd};
+constexpr Operator kOperators[] = {Operator::kCompress, Operator::kCmp,       Operator::kSelect,
+                                   Operator::kSel,      Operator::kCombine,   Operator::kNsa,
+                                   Operator::kRotate,   Operator::kRotateBwd, Operator::kCombineBwd,
+                                   Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd};
 constexpr DType kTypes[] = {DType::kBf16, DType::kF16, DType::kF32};
 
 int64_t between(std::mt19937_64 &random, int64_t low, int64_t high) {
@@ -163,6 +165,18 @@ std::vector<OperatorCase> operatorTable() {
   nsa("group_of_128", [](Spec &s) { s.queryHeads = 128, s.kvHeads = 1, s.qkDim = s.vDim = 16; }, {{120}, {120}});
   nsa("gate_sigmoid", [](Spec &s) { s.gate = Gate::kSigmoid; }, {{120}, {120}});
   nsa("gate_softmax_per_group", [](Spec &s) { s.gate = Gate::kSoftmax, s.gatePerGroup = true; }, {{120}, {120}});
+  for (const Gate gate : {Gate::kValue, Gate::kSigmoid, Gate::kSoftmax})
+    for (const bool perGroup : {false, true})
+      for (const int32_t branches : {int32_t{kAllBranches}, kBranchCmp | kBranchWin, int32_t{kBranchSel}}) {
+        Spec spec = smallSpec(Operator::kCombineBwd, DType::kBf16);
+        spec.gate = gate;
+        spec.gatePerGroup = perGroup;
+        spec.branches = branches;
+        spec.vDim = 37;
+        add("combine_bwd_" + std::string(gateName(gate)) + (perGroup ? "_per_group" : "") + "_branches_" +
+                std::to_string(branches),
+            spec, {{70, 70}, {70, 70}});
+      }
   // Rows so wide that the CPU's workspace holds 64 queries: three chunks, whose borders lie inside of tiles and
   // sequences.
   auto wideRows = [](Spec &spec) {
@@ -284,6 +298,14 @@ OperatorCase drawOperatorCase(const Geometry &geometry, Operator op, std::mt1993
     }
   }
   return drawn;
+}
+
+bool OperatorCase::hasGradients() const {
+  constexpr int64_t kEnough = 8;
+  for (size_t i = 0; i < lengths.q.size(); ++i)
+    if (lengths.q[i] > 0 && spec.keysMet(lengths.k[i] - lengths.q[i] / 2) >= kEnough)
+      return true;
+  return !definitionOf(spec.op).isAttentionGradient();
 }
 
 } // namespace nsa::test

@@ -91,8 +91,12 @@ std::array<bool, 3> mayAttend(const Spec &spec, std::span<const int32_t> list, i
 
 std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima) {
   std::vector<std::string> kernels;
-  if (spec.layout == Layout::kPacked && spec.op != Operator::kCombine)
+  if (spec.layout == Layout::kPacked && readsLengths(spec.op))
     kernels.push_back("sequences");
+  if (definitionOf(spec.op).isAttentionGradient()) {
+    kernels.insert(kernels.end(), {"deltas", "attention_dq", "attention_dkv"});
+    return kernels;
+  }
   if (spec.op != Operator::kNsa) {
     if (spec.op == Operator::kSelect)
       kernels.push_back("cmp"); // for callers without a log-sum-exp

@@ -35,8 +35,11 @@ Result<std::shared_ptr<const CompilerLibrary>> openCompiler() {
 class ProgramFolder {
 public:
   ProgramFolder() {
-    for (const TemplateFile &file : TemplateFiles::embedded().files())
-      folder.write(file.path, file.text);
+    if (const std::string named = variable("NSA_TEMPLATE_DIR"); !named.empty()) // of a mutant
+      folder.copyFrom(named);
+    else
+      for (const TemplateFile &file : TemplateFiles::embedded().files())
+        folder.write(file.path, file.text);
     for (const EmbeddedTemplate &file : testPrograms())
       folder.write("tile/" + std::string(file.path), file.text);
   }

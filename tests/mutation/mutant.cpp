@@ -14,7 +14,7 @@ std::vector<std::string> Mutant::filters() const {
 
 std::vector<Mutant> allMutants() {
   std::vector<Mutant> all;
-  for (const std::span<const Mutant> part : {forwardMutants(), decodeMutants(), deviceMutants()})
+  for (const std::span<const Mutant> part : {forwardMutants(), decodeMutants(), gradientMutants(), deviceMutants()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -39,6 +39,8 @@ struct Mutant {
 std::span<const Mutant> forwardMutants();
 // Of templates/tile: what decode consists of.
 std::span<const Mutant> decodeMutants();
+// Of templates/tile: gradients.
+std::span<const Mutant> gradientMutants();
 // Of templates/device and templates/cuda.
 std::span<const Mutant> deviceMutants();
 

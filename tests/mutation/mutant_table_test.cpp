@@ -42,7 +42,8 @@ TEST(MutantTable, EveryOperatorHasMutants) {
   for (const Mutant &mutant : allMutants())
     if (!mutant.isDeviceCode() && mutant.equivalent.empty())
       operators += std::string(mutant.operators) + ", ";
-  for (const char *op : {"dense", "window", "compress", "cmp", "select", "sel", "combine", "decode"})
+  for (const char *op : {"dense", "window", "compress", "cmp", "select", "sel", "combine", "decode", "combine_bwd",
+                         "dense_bwd", "window_bwd", "cmp_bwd"})
     EXPECT_NE(operators.find(std::string(op) + ","), std::string::npos) << op;
 }
 

@@ -53,13 +53,14 @@ CompileCall selCall(const Shape &shape, int selBlock, int selCount) {
   return call;
 }
 
-CompileCall combineCall(int vDim, int group, const char *dtype, int packed, const char *gate, int perGroup) {
-  return callOf("combine", {{"dtype", dtype},
-                            {"group", std::to_string(group)},
-                            {"packed", std::to_string(packed)},
-                            {"v_dim", std::to_string(vDim)},
-                            {"gate", gate},
-                            {"gate_per_group", std::to_string(perGroup)}});
+CompileCall combineCall(const char *op, int vDim, int group, const char *dtype, int packed, const char *gate,
+                        int perGroup) {
+  return callOf(op, {{"dtype", dtype},
+                     {"group", std::to_string(group)},
+                     {"packed", std::to_string(packed)},
+                     {"v_dim", std::to_string(vDim)},
+                     {"gate", gate},
+                     {"gate_per_group", std::to_string(perGroup)}});
 }
 
 CompileCall rotateCall(const char *op, int qkDim, int rotaryDims, const char *style, const char *dtype, int packed) {
@@ -141,6 +142,22 @@ std::vector<CompileCall> callsOf(const WholeShape &shape, int64_t queries, int64
   return calls;
 }
 
+// The kernels of the gradients of attention, over tokens or over compressed blocks.
+std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
+  std::vector<CompileCall> calls;
+  Fixed fixed = commonOf(shape);
+  fixed.erase("page_size");
+  fixed.insert({{"v_dim", std::to_string(shape.vDim)},
+                {"cmp_block", compressed ? "32" : "1"},
+                {"cmp_stride", compressed ? "16" : "1"}});
+  for (const char *op : {"attention_dq", "attention_dkv"})
+    calls.push_back(callOf(op, fixed));
+  for (const char *field : {"qk_dim", "cmp_block", "cmp_stride"})
+    fixed.erase(field);
+  calls.push_back(callOf("deltas", fixed));
+  return calls;
+}
+
 // Many queries, too few to fill a device, and so few that programs share their keys.
 constexpr int64_t kPrompt = 8192, kFew = 64, kToken = 1;
 constexpr int64_t kManyKeys = 65536; // whose blocks are many segments
@@ -154,7 +171,8 @@ void addNew(std::vector<CompileCall> &calls, const std::vector<CompileCall> &mor
 // All kernels of the main shape, contiguous and in pages: compilesMainProblem says where.
 std::vector<CompileCall> mainProblems() {
   std::vector<CompileCall> calls = {attentionCall(kShapes[0], "dense"), sequencesCall(32, 16),
-                                    rotateCall("rotate", 128, 128, "half", "bf16", 0)};
+                                    rotateCall("rotate", 128, 128, "half", "bf16", 0),
+                                    combineCall("combine_bwd", 128, 16, "bf16", 0, "value", 0)};
   auto add = [&](const std::vector<CompileCall> &more) { addNew(calls, more); };
   add(callsOf({DType::kBf16, 128, 128, 16, kForward}, kPrompt));
   add(callsOf({DType::kBf16, 128, 128, 16, kForward}, kFew));
@@ -165,6 +183,8 @@ std::vector<CompileCall> mainProblems() {
   for (const CompileCall &call : callsOf({DType::kBf16, 128, 128, 16, 0}, kToken))
     if (call.op == "append" || call.op == "cache_sequences")
       add({call});
+  add(gradientCalls(kShapes[0], /*compressed=*/false));
+  add(gradientCalls(kShapes[0], /*compressed=*/true));
   return calls;
 }
 
@@ -172,11 +192,15 @@ std::vector<CompileCall> mainProblems() {
 // for what its shared memory admits.
 std::vector<CompileCall> cornerProblems() {
   std::vector<CompileCall> calls;
-  calls.push_back(combineCall(64, 8, "fp16", 1, "sigmoid", 0));
-  calls.push_back(combineCall(256, 1, "bf16", 1, "softmax", 1));
-  calls.push_back(combineCall(33, 3, "bf16", 0, "softmax", 0));
-  calls.push_back(combineCall(128, 4, "fp32", 0, "softmax", 1));
-  calls.push_back(combineCall(256, 128, "fp32", 1, "value", 1));
+  calls.push_back(combineCall("combine", 64, 8, "fp16", 1, "sigmoid", 0));
+  calls.push_back(combineCall("combine_bwd", 256, 1, "bf16", 1, "softmax", 1));
+  calls.push_back(combineCall("combine", 33, 3, "bf16", 0, "softmax", 0));
+  calls.push_back(combineCall("combine_bwd", 128, 4, "fp32", 0, "softmax", 1));
+  calls.push_back(combineCall("combine", 256, 128, "fp32", 1, "value", 1));
+  calls.push_back(combineCall("combine_bwd", 33, 3, "fp16", 1, "sigmoid", 0));
+  for (const Shape &shape : {kShapes[1], kShapes[4], kShapes[6], kShapes[11]})
+    for (const bool compressed : {false, true})
+      addNew(calls, gradientCalls(shape, compressed));
   calls.push_back(rotateCall("rotate", 64, 64, "interleaved", "fp16", 1));
   calls.push_back(rotateCall("rotate_bwd", 192, 64, "half", "bf16", 0));
   calls.push_back(rotateCall("rotate", 33, 2, "half", "fp32", 1));
@@ -323,9 +347,9 @@ std::vector<CompileCall> configCornerProblems(const Turn &turn) {
     add(dense, "sm_120a");
   // Nor do the others use any that attention does not.
   if (turn.takes(0, 2))
-    add(combineCall(128, 16, "bf16", 0, "softmax", 0), "sm_80");
+    add(combineCall("combine", 128, 16, "bf16", 0, "softmax", 0), "sm_80");
   if (turn.takes(1, 2))
-    add(combineCall(64, 8, "fp32", 1, "sigmoid", 1), "sm_90a");
+    add(combineCall("combine", 64, 8, "fp32", 1, "sigmoid", 1), "sm_90a");
   const char *kinds[] = {"mean", "mlp"}; // whose first product is the linear one's
   for (size_t i = 0; i < 2; ++i)
     if (turn.takes(i, 2))

@@ -68,7 +68,7 @@ check(${LIBRARY} FIELDS "${system}" "Section: libs\n" "Recommends: ${library}-co
   FILES "usr/lib/${file}" "usr/lib/${file}\\.[0-9.]+" "usr/share/nsa/packs/[a-z0-9-]+\\.(nsapack|public)")
 check(${LIBRARY}-compiler FIELDS "${system}" "Section: libs\n" FILES "usr/lib/libnsa_compiler\\.so")
 check(libnsa-dev FIELDS "Depends: ${library} \\(= ${VERSION}\\)\n" "Section: libdevel\n" FILES
-  "usr/include/nsa/(nsa|convert|program|report|tune)\\.h" "usr/include/nsa/(nsa|program|tensor)\\.hpp" "usr/lib/libnsa\\.so" "usr/lib/pkgconfig/nsa\\.pc"
+  "usr/include/nsa/(nsa|convert|names|program|report|tune)\\.h" "usr/include/nsa/(nsa|program|tensor)\\.hpp" "usr/lib/libnsa\\.so" "usr/lib/pkgconfig/nsa\\.pc"
   "usr/lib/cmake/nsa/nsa(Config|ConfigVersion|Targets|Targets-[a-z]+)\\.cmake" "usr/share/nsa/examples/.+")
 check(nsa FIELDS "${system}" "Recommends: ${library} [^\n]*${library}-compiler" FILES
   "usr/bin/nsa" "usr/share/nsa/workloads/[a-z0-9]+\\.json" "usr/share/man/man1/nsa\\.1\\.gz"

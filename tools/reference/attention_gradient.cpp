@@ -39,6 +39,7 @@ public:
         const double weight = std::exp(scale * dot(q.data(), k.data(), a.spec.qkDim) - result.lse[row]);
         const double dScore = weight * (dot(v.data(), dRow, a.spec.vDim) - delta);
         const int64_t place = key * a.spec.kvHeads + kvHead;
+        keys.attended[place] = true;
         addScaled(&keys.v[place * a.spec.vDim], weight, dRow, a.spec.vDim);
         addScaled(&keys.k[place * a.spec.qkDim], scale * dScore, q.data(), a.spec.qkDim);
         addScaled(&gradient.q[row * a.spec.qkDim], scale * dScore, k.data(), a.spec.qkDim);
@@ -64,6 +65,7 @@ AttentionGradient differentiate(const Attention &a, const AttentionResult &resul
     KeyGradient &own = gradient.keys.emplace_back();
     own.k.assign(keys * a.spec.kvHeads * a.spec.qkDim, 0.0);
     own.v.assign(keys * a.spec.kvHeads * a.spec.vDim, 0.0);
+    own.attended.assign(keys * a.spec.kvHeads, false);
     for (int64_t query = 0; query < sequence.queries; ++query)
       for (int64_t head = 0; head < a.spec.queryHeads; ++head)
         QueryGradient(a, sequence, query, head).add(result, dOut, gradient, own);

@@ -11,7 +11,8 @@ namespace nsa::reference {
 
 // Of the keys of one sequence; for cmp of its compressed blocks.
 struct KeyGradient {
-  std::vector<double> k, v; // [keys, kv_heads, columns]
+  std::vector<double> k, v;   // [keys, kv_heads, columns]
+  std::vector<bool> attended; // [keys, kv_heads]: a query may attend the key. The gradients of other keys are exactly 0
 };
 
 struct AttentionGradient {

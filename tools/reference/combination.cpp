@@ -38,4 +38,38 @@ std::vector<double> combine(const Combination &c) {
   return out;
 }
 
+CombinationGradient differentiate(const Combination &c, std::span<const double> dOut) {
+  const int64_t gateHeads = c.spec.gatePerGroup ? c.spec.kvHeads : c.spec.queryHeads;
+  const int64_t headsOfGate = c.spec.queryHeads / gateHeads;
+  CombinationGradient gradient;
+  gradient.gates.assign(static_cast<size_t>(rowEnd(c.sequences) * gateHeads) * kBranchCount, 0.0);
+  for (size_t branch = 0; branch < kBranchCount; ++branch)
+    if (c.spec.hasBranch(1 << branch))
+      gradient.branches[branch].assign(dOut.size(), 0.0);
+  for (const Sequence &sequence : c.sequences)
+    for (int64_t query = 0; query < sequence.queries; ++query)
+      for (int64_t head = 0; head < c.spec.queryHeads; ++head) {
+        const std::array<double, kBranchCount> gates = gatesOf(c, sequence, query, head);
+        const int64_t row = (sequence.firstRow + query) * c.spec.queryHeads + head;
+        std::array<double, kBranchCount> delta{};
+        double weighted = 0;
+        for (size_t branch = 0; branch < kBranchCount; ++branch) {
+          if (!c.spec.hasBranch(1 << branch))
+            continue;
+          for (int64_t i = row * c.spec.vDim; i < (row + 1) * c.spec.vDim; ++i) {
+            delta[branch] += dOut[i] * c.branches[branch][i];
+            gradient.branches[branch][i] = gates[branch] * dOut[i];
+          }
+          weighted += gates[branch] * delta[branch];
+        }
+        double *ofGates =
+            &gradient.gates[((sequence.firstRow + query) * gateHeads + head / headsOfGate) * kBranchCount];
+        for (size_t branch = 0; branch < kBranchCount; ++branch)
+          ofGates[branch] += c.spec.gate == Gate::kSoftmax   ? gates[branch] * (delta[branch] - weighted)
+                             : c.spec.gate == Gate::kSigmoid ? gates[branch] * (1 - gates[branch]) * delta[branch]
+                                                             : delta[branch];
+      }
+  return gradient;
+}
+
 } // namespace nsa::reference

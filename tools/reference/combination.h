@@ -29,4 +29,12 @@ std::array<double, kBranchCount> gatesOf(const Combination &combination, const S
 // [rows, query_heads, v_dim]
 std::vector<double> combine(const Combination &combination);
 
+struct CombinationGradient {
+  std::vector<double> gates;                                // [rows, query_heads or kv_heads, 3]
+  std::array<std::vector<double>, kBranchCount> branches{}; // [rows, query_heads, v_dim], of those that are on
+};
+
+// The gradients of docs/specification.md 9. `dOut` has the gradient of each element that `combine` gives.
+CombinationGradient differentiate(const Combination &combination, std::span<const double> dOut);
+
 } // namespace nsa::reference

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <numeric>
 
 namespace nsa::reference {
 
@@ -26,6 +27,13 @@ Tolerance toleranceOf(DType dtype) {
     assert(false && "no result of this type is compared with a tolerance");
   }
   return {.relativeRms = rms, .worstRow = 4 * rms, .lse = 1e-3};
+}
+
+Tolerance gradientToleranceOf(DType dtype) {
+  Tolerance tolerance = toleranceOf(dtype);
+  tolerance.relativeRms *= 2;
+  tolerance.worstRow *= 2;
+  return tolerance;
 }
 
 bool ErrorReport::judgedWithin(const Tolerance &tolerance) const {
@@ -55,9 +63,28 @@ static void countUnjudged(ErrorReport &report, int64_t query, int64_t head) {
   }
 }
 
+static bool isFinite(const double *row, int64_t columns) {
+  return std::all_of(row, row + columns, [](double value) { return std::isfinite(value); });
+}
+
+// The mean of the squared norms of the rows that are finite.
+static double meanSquare(std::span<const Sequence> sequences, int64_t heads, int64_t columns,
+                         std::span<const double> expected) {
+  double squares = 0;
+  int64_t rows = 0;
+  for (const Sequence &sequence : sequences)
+    for (int64_t row = sequence.firstRow * heads; row < (sequence.firstRow + sequence.queries) * heads; ++row)
+      if (const double *values = &expected[row * columns]; isFinite(values, columns)) {
+        squares += std::inner_product(values, values + columns, values, 0.0);
+        ++rows;
+      }
+  return rows == 0 ? 0 : squares / static_cast<double>(rows);
+}
+
 ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int64_t columns,
-                        std::span<const double> expected, const TensorView &actual) {
+                        std::span<const double> expected, const TensorView &actual, RowScale scale) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double leastSquare = scale == RowScale::kAtLeastMeanNorm ? meanSquare(sequences, heads, columns, expected) : 0;
   ErrorReport report;
   double errorSquares = 0, referenceSquares = 0;
   std::vector<double> values(static_cast<size_t>(columns));
@@ -65,7 +92,7 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
     for (int64_t query = 0; query < sequence.queries; ++query) {
       for (int64_t head = 0; head < heads; ++head) {
         const double *row = &expected[((sequence.firstRow + query) * heads + head) * columns];
-        if (!std::all_of(row, row + columns, [](double value) { return std::isfinite(value); })) {
+        if (!isFinite(row, columns)) {
           countUnjudged(report, sequence.firstRow + query, head);
           continue;
         }
@@ -80,8 +107,8 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
         }
         errorSquares += rowError;
         referenceSquares += rowReference;
-        // A reference row of zeros allows no error at all.
-        const double ratio = rowError == 0 ? 0 : std::sqrt(rowError / rowReference);
+        // If all that counts is a reference row of zeros, no error at all is allowed.
+        const double ratio = rowError == 0 ? 0 : std::sqrt(rowError / std::max(rowReference, leastSquare));
         if (!(ratio <= report.worstRow)) {
           report.worstRow = std::isnan(ratio) ? kInfinity : ratio;
           report.worstQuery = sequence.firstRow + query;

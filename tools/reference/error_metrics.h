@@ -18,6 +18,12 @@ struct Tolerance {
 };
 
 Tolerance toleranceOf(DType dtype);
+// Of gradients. The limits are twice the limits of results.
+Tolerance gradientToleranceOf(DType dtype);
+
+// What the error of a row is relative to: the norm of the row, or, for gradients, at least the root mean square of the
+// norms of all rows. A gradient may be a small difference of large products.
+enum class RowScale { kNorm, kAtLeastMeanNorm };
 
 struct ErrorReport {
   double relativeRms = 0;
@@ -40,7 +46,7 @@ struct ErrorReport {
 // Compares a tensor [.., heads, columns] with [rows, heads, columns] in fp64, at all queries of the sequences. A subset
 // of the rows is singleRows(sequences, rows); compressed rows are compressedRows(sequences, spec). Leaves `lse` alone.
 ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int64_t columns,
-                        std::span<const double> expected, const TensorView &actual);
+                        std::span<const double> expected, const TensorView &actual, RowScale scale = RowScale::kNorm);
 
 // Compares log-sum-exps [.., heads] with [rows, heads] and adds what it finds to the report; -inf equals only itself.
 void compareLse(std::span<const Sequence> sequences, int64_t heads, std::span<const double> expected,

@@ -78,6 +78,13 @@ std::vector<Sequence> compressedRows(std::span<const Sequence> sequences, const 
   return renumberRows(std::move(result));
 }
 
+std::vector<Sequence> keyRows(std::span<const Sequence> sequences) {
+  std::vector<Sequence> result;
+  for (const Sequence &sequence : sequences)
+    result.push_back({.batch = sequence.keyBatch, .queryBegin = sequence.keyBegin, .queries = sequence.keys});
+  return renumberRows(std::move(result));
+}
+
 std::vector<double> readRows(std::span<const Sequence> sequences, const TensorView &view, int64_t heads,
                              int64_t columns) {
   std::vector<double> values(static_cast<size_t>(rowEnd(sequences) * heads * columns), 0.0);

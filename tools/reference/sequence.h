@@ -47,6 +47,9 @@ std::vector<Sequence> renumberRows(std::vector<Sequence> sequences);
 // packed compressed rows are, one sequence after the other.
 std::vector<Sequence> compressedRows(std::span<const Sequence> sequences, const Spec &spec);
 
+// The same of the keys.
+std::vector<Sequence> keyRows(std::span<const Sequence> sequences);
+
 // [rowEnd, heads, columns] of what a view holds for all queries of the sequences.
 std::vector<double> readRows(std::span<const Sequence> sequences, const TensorView &view, int64_t heads,
                              int64_t columns);

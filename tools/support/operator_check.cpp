@@ -1,6 +1,7 @@
 #include "tools/support/operator_check.h"
 
 #include "runtime/base/signature.h"
+#include "tools/reference/attention_gradient.h"
 #include "tools/reference/rotation.h"
 #include "tools/support/kv_cache.h"
 
@@ -60,6 +61,16 @@ private:
         {std::string(tensorName(name)), report.within(tolerance), report.toString(tolerance), report});
   }
 
+  void addGradient(T name, std::span<const Sequence> rows, int64_t heads, int64_t columns,
+                   std::span<const double> expected) {
+    if (!output(name))
+      return;
+    const reference::Tolerance limits = reference::gradientToleranceOf(spec.dtype);
+    const reference::ErrorReport report =
+        reference::compareRows(rows, heads, columns, expected, out(name), reference::RowScale::kAtLeastMeanNorm);
+    result.outputs.push_back({std::string(tensorName(name)), report.within(limits), report.toString(limits), report});
+  }
+
   void addReads(T name, const std::vector<int64_t> &expected) {
     const HostTensor *tensor = output(name);
     if (!tensor)
@@ -96,6 +107,49 @@ private:
     addReads(T::kReads, expected.reads);
   }
 
+  void checkAttentionGradient() {
+    const bool isCompressed = definitionOf(spec.op).keys == MetKeys::kBlocks;
+    const reference::Attention attention{
+        .spec = spec, .q = in(View::kQ), .k = in(View::kK), .v = in(View::kV), .sequences = sequences};
+    const AttentionResult forward = reference::attend(attention);
+    const reference::AttentionGradient expected = reference::differentiate(
+        attention, forward, reference::readRows(sequences, in(T::kDOut), spec.queryHeads, spec.vDim));
+    addGradient(boundGradient(View::kDQ), sequences, spec.queryHeads, spec.qkDim, expected.q);
+    const std::vector<Sequence> keys =
+        isCompressed ? reference::compressedRows(sequences, spec) : reference::keyRows(sequences);
+    std::vector<double> k, v;
+    std::vector<bool> attended;
+    for (const reference::KeyGradient &own : expected.keys) {
+      k.insert(k.end(), own.k.begin(), own.k.end());
+      v.insert(v.end(), own.v.begin(), own.v.end());
+      attended.insert(attended.end(), own.attended.begin(), own.attended.end());
+    }
+    addKeyGradient(boundGradient(View::kDK), keys, spec.qkDim, k, attended);
+    addKeyGradient(boundGradient(View::kDV), keys, spec.vDim, v, attended);
+    addGradient(T::kDelta, sequences, spec.queryHeads, 1, expected.delta);
+  }
+  T boundGradient(View view) const {
+    const Operand &operand = *definitionOf(spec.op).operandOf(view);
+    return output(operand.name) ? operand.name : operand.otherwise;
+  }
+  void addKeyGradient(T name, std::span<const Sequence> keys, int64_t columns, std::span<const double> expected,
+                      const std::vector<bool> &attended) {
+    addGradient(name, keys, spec.kvHeads, columns, expected);
+    OutputCheck &check = result.outputs.back();
+    std::vector<double> row(static_cast<size_t>(columns));
+    for (const Sequence &sequence : keys)
+      for (int64_t key = 0; key < sequence.queries; ++key)
+        for (int64_t head = 0; head < spec.kvHeads; ++head) {
+          if (attended[static_cast<size_t>((sequence.firstRow + key) * spec.kvHeads + head)])
+            continue;
+          out(name).read(sequence.batch, sequence.queryBegin + key, head, row);
+          if (std::ranges::any_of(row, [](double value) { return value != 0; })) {
+            check.within = false;
+            check.text += ", key " + std::to_string(sequence.firstRow + key) + " that no query attends is not 0";
+          }
+        }
+  }
+
   void checkCompressed(const reference::Compressed &expected) {
     const std::vector<Sequence> rows = reference::compressedRows(sequences, spec);
     const TensorView k = expected.k.view(), v = expected.v.view();
@@ -124,6 +178,7 @@ private:
             reference::rotate({spec, in(T::kX), in(T::kCos), in(T::kSin), compared}));
   }
 
+  // Of combine and combine_bwd.
   void checkCombination() {
     reference::Combination combination{.spec = spec, .gates = in(T::kGates), .sequences = compared};
     std::array<std::vector<double>, reference::kBranchCount> branches;
@@ -134,7 +189,18 @@ private:
       branches[i] = reference::readRows(compared, in(names[i]), spec.queryHeads, spec.vDim);
       combination.branches[i] = branches[i];
     }
-    addRows(T::kOut, compared, spec.queryHeads, spec.vDim, reference::combine(combination));
+    if (spec.op == Operator::kCombine) {
+      addRows(T::kOut, compared, spec.queryHeads, spec.vDim, reference::combine(combination));
+      return;
+    }
+    const reference::CombinationGradient expected =
+        reference::differentiate(combination, reference::readRows(compared, in(T::kDOut), spec.queryHeads, spec.vDim));
+    const T gradients[] = {T::kDOCmp, T::kDOSel, T::kDOWin};
+    addGradient(T::kDGates, compared, spec.gatePerGroup ? spec.kvHeads : spec.queryHeads, reference::kBranchCount,
+                expected.gates);
+    for (size_t i = 0; i < branches.size(); ++i)
+      if (spec.hasBranch(1 << i))
+        addGradient(gradients[i], compared, spec.queryHeads, spec.vDim, expected.branches[i]);
   }
 
   void checkForward() {
@@ -198,12 +264,21 @@ private:
 OperatorCheck Checker::run() {
   // The check of each public operator.
   constexpr std::pair<Operator, void (Checker::*)()> kChecks[] = {
-      {Operator::kDense, &Checker::checkAttention},      {Operator::kWindow, &Checker::checkAttention},
-      {Operator::kCompress, &Checker::checkCompression}, {Operator::kCmp, &Checker::checkAttention},
-      {Operator::kSelect, &Checker::checkSelection},     {Operator::kSel, &Checker::checkAttention},
-      {Operator::kCombine, &Checker::checkCombination},  {Operator::kNsa, &Checker::checkForward},
-      {Operator::kDecode, &Checker::checkDecode},        {Operator::kRotate, &Checker::checkRotation},
+      {Operator::kDense, &Checker::checkAttention},
+      {Operator::kWindow, &Checker::checkAttention},
+      {Operator::kCompress, &Checker::checkCompression},
+      {Operator::kCmp, &Checker::checkAttention},
+      {Operator::kSelect, &Checker::checkSelection},
+      {Operator::kSel, &Checker::checkAttention},
+      {Operator::kCombine, &Checker::checkCombination},
+      {Operator::kNsa, &Checker::checkForward},
+      {Operator::kDecode, &Checker::checkDecode},
+      {Operator::kRotate, &Checker::checkRotation},
       {Operator::kRotateBwd, &Checker::checkRotation},
+      {Operator::kCombineBwd, &Checker::checkCombination},
+      {Operator::kDenseBwd, &Checker::checkAttentionGradient},
+      {Operator::kWindowBwd, &Checker::checkAttentionGradient},
+      {Operator::kCmpBwd, &Checker::checkAttentionGradient},
   };
   const auto *check = std::ranges::find(kChecks, spec.op, &std::pair<Operator, void (Checker::*)()>::first);
   assert(check != std::end(kChecks) && "has no tensors of its own");

@@ -1,6 +1,7 @@
 #include "tools/support/operator_job.h"
 
 #include "tools/reference/elements.h"
+#include "tools/support/operator_check.h"
 
 #include <algorithm>
 #include <cassert>
@@ -41,6 +42,32 @@ HostTensor drawLists(const Spec &spec, const SequenceLengths &lengths, const Cal
         std::copy(blocks.begin(), blocks.end(), list);
       }
   return tensor;
+}
+
+// What the forward pass saves for the gradients of attention: its output, rounded as kernels round it, and its
+// log-sum-exps. Drawn ones would make weights that add up to anything.
+void addSaved(OperatorInputs &inputs) {
+  const Spec &spec = inputs.spec;
+  const auto view = [&](View argument) {
+    const Operand &operand = *definitionOf(spec.op).operandOf(argument);
+    const HostTensor *tensor = inputs.find(operand.name, operand.otherwise);
+    return viewOf(spec, operand.name, *tensor);
+  };
+  const std::vector<reference::Sequence> sequences = sequencesOf(inputs);
+  const reference::AttentionResult result = reference::attend(
+      {.spec = spec, .q = view(View::kQ), .k = view(View::kK), .v = view(View::kV), .sequences = sequences});
+  const auto store = [&](TensorName name, int64_t elements, const std::vector<double> &values) {
+    HostTensor tensor = HostTensor::make(dtypeOf(spec, name), shapeOf(spec, name, inputs.extents));
+    for (const reference::Sequence &sequence : sequences)
+      for (int64_t i = 0; i < sequence.queries * elements; ++i) {
+        const int64_t time = sequence.batch * inputs.extents.timeQ + sequence.queryBegin;
+        reference::storeElement(tensor.dtype, tensor.bytes.data(), time * elements + i,
+                                values[static_cast<size_t>(sequence.firstRow * elements + i)]);
+      }
+    inputs.tensors[name] = std::move(tensor);
+  };
+  store(TensorName::kOut, int64_t{spec.queryHeads} * spec.vDim, result.out);
+  store(TensorName::kLse, spec.queryHeads, result.lse);
 }
 
 // The dimensions in front of those that the spec gives.
@@ -214,6 +241,8 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
     inputs.tensors[TensorName::kQCmp] =
         drawTensor(spec.dtype, shapeOf(spec, TensorName::kQCmp, inputs.extents), [&] { return normal(random); });
   }
+  if (definitionOf(spec.op).isAttentionGradient())
+    addSaved(inputs);
   return inputs;
 }
 

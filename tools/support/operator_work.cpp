@@ -63,7 +63,7 @@ double flopsOf(Operator op, const OperatorInputs &inputs) {
   const OperatorDef &def = definitionOf(op);
   Spec spec = inputs.spec;
   spec.op = op;
-  if (def.isWhole)
+  if (def.hasBranches())
     return 0;
   if (def.fields & kPhi) {
     double blocks = 0;
@@ -71,6 +71,9 @@ double flopsOf(Operator op, const OperatorInputs &inputs) {
       blocks += static_cast<double>(spec.compressedBlocks(sequence.keys));
     return 2.0 * blocks * spec.kvHeads * spec.phiProducts();
   }
+  // Scores and gradients of weights, and the gradients of queries, keys and values.
+  if (def.isAttentionGradient())
+    return 2.0 * static_cast<double>(pairsOf(op, inputs)) * (3.0 * spec.qkDim + 2.0 * spec.vDim);
   if (def.isAttention())
     return 2.0 * static_cast<double>(pairsOf(op, inputs)) * (spec.qkDim + spec.vDim);
   if (def.keys == MetKeys::kNone)
@@ -109,7 +112,7 @@ struct Part {
 // The operators that nsa is the sum of. A branch that is off adds nothing, also where another one needs its kernel.
 std::vector<Part> partsOf(const Spec &spec) {
   const OperatorDef &def = definitionOf(spec.op);
-  if (!def.isWhole || def.hasCache)
+  if (!def.isForward())
     return {{spec.op, Role::kMain}};
   std::vector<Part> parts;
   for (const Step &step : stepsOf(spec, {}, /*routes=*/0))

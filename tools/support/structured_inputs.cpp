@@ -195,7 +195,7 @@ Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLeng
         return Status::invalid("needle_position", std::to_string(choice.needlePosition),
                                "must be a token of every sequence, below " + std::to_string(keys));
   if (choice.structure != Structure::kRandom) {
-    if (!isWhole(spec.op))
+    if (!definitionOf(spec.op).hasBranches())
       return Status::invalid("op", std::string(operatorName(spec.op)),
                              "must be nsa or decode for the structure " + name);
     if (spec.cmpKind != CmpKind::kMean)

@@ -68,6 +68,13 @@ private:
     return tensors.find(operand.otherwise) ? &operand.otherwise : nullptr;
   }
 
+  bool isRead(TensorName name) const {
+    return std::ranges::any_of(operands, [&](const Operand &operand) {
+      const TensorName *bound = operand.isRead() ? boundName(operand) : nullptr;
+      return bound && *bound == name;
+    });
+  }
+
   Status checkPresence() const {
     TensorNames known;
     for (const Operand &operand : operands) {
@@ -81,6 +88,12 @@ private:
                                         ? "must be bound, because the spec's key_offset is 1"
                                         : "must be bound");
     }
+    for (const Operand &operand : operands)
+      if (const TensorName *gradient = operand.isWritten() ? boundName(operand) : nullptr)
+        if (const std::optional<TensorName> of = gradientOf(*gradient); of && !isRead(*of))
+          return BoundTensors::broken(*gradient, "", "bound",
+                                      "is the gradient of " + std::string(tensorName(*of)) +
+                                          ", which this call does not read");
     // An angle has both.
     const bool hasCos = tensors.find(TensorName::kCos) != nullptr;
     if (known.has(TensorName::kCos) && hasCos != (tensors.find(TensorName::kSin) != nullptr))
@@ -237,9 +250,9 @@ private:
     sizes.maxSeqlenQ = hasSequences ? std::min(maxima.seqlenQ, queries.extent) : queries.extent;
     sizes.maxSeqlenK = hasSequences ? std::min(maxima.seqlenK, timeK) : timeK;
     sizes.maxBlocksC = spec.compressedBlocks(sizes.maxSeqlenK);
-    // Keys alone are compressed too.
-    const bool compresses = (fieldsOf(spec.op) & kPhi) && !decodes;
-    call.empty = sizes.batch == 0 || (queries.extent == 0 && !(compresses && keys.extent > 0));
+    // Keys alone are compressed too, and their gradients are 0.
+    const bool writesKeys = ((fieldsOf(spec.op) & kPhi) && !decodes) || definitionOf(spec.op).isAttentionGradient();
+    call.empty = sizes.batch == 0 || (queries.extent == 0 && !(writesKeys && (keys.extent > 0 || blocks.extent > 0)));
   }
 
   static Status atMost(const char *field, int64_t value, const char *maximum, int64_t limit) {

@@ -1,8 +1,8 @@
 #include "runtime/engine/graph/graph.h"
 
 #include "runtime/base/key_splits.h"
+#include "runtime/engine/graph/gradient_graphs.h"
 #include "runtime/engine/graph/workspace.h"
-#include "runtime/model/operators.h"
 
 #include <algorithm>
 #include <array>
@@ -28,13 +28,6 @@ constexpr int32_t kScoredBranches = kBranchCmp | kBranchSel; // those that need 
 
 // How the spec of a step differs from the operator's.
 
-// Where nothing is compressed, one kernel serves whatever these fields hold.
-void dropCompression(Spec &step, const Spec &whole) {
-  const uint32_t fields = fieldsOf(whole.op);
-  if (!(fields & kCmpGeometry) || ((fields & kGates) && !(whole.branches & kScoredBranches)))
-    step.cmpBlock = step.cmpStride = 1;
-}
-
 // Kernels of decode find their lengths in a table, whatever the layout of the new tokens is.
 void readTable(Spec &step, const Spec &whole) {
   dropCompression(step, whole);
@@ -56,7 +49,6 @@ void joinBranches(Spec &step, const Spec &whole) {
 // For callers without the log-sum-exp: the compressed branch over its keys as values.
 void takeKeysAsValues(Spec &step, const Spec &whole) { step.vDim = whole.qkDim; }
 
-bool isPacked(const Spec &spec, const Maxima &) { return spec.layout == Layout::kPacked && readsLengths(spec.op); }
 bool isWindowAlone(const Spec &spec, const Maxima &) { return !spec.hasBranch(kBranchSel); }
 bool ranks(const Spec &spec, const Maxima &maxima) { return rankSegment(spec, maxima) != 0; }
 
@@ -78,19 +70,6 @@ void boundSlots(KernelCall &call, const Spec &, const WorkspaceLayout &layout) {
   setScalar(call.scalars, Scalar::kPastSelSplit, layout.shares.past[1]);
   setScalar(call.scalars, Scalar::kPastWinSplit, layout.shares.past[2]);
 }
-
-constexpr Binding kLengths[] = {{V::kCacheSeqlens, T::kCacheSeqlens},
-                                {V::kBlockTable, T::kBlockTable},
-                                {V::kCuSeqlensQ, T::kCuSeqlensQ},
-                                {V::kCuSeqlensK, T::kCuSeqlensK},
-                                {V::kKOffset, T::kKOffset}};
-constexpr GraphNode kSequencesNode = {.role = Role::kSequences,
-                                      .op = Operator::kSequences,
-                                      .isNeeded = isPacked,
-                                      .change = dropCompression,
-                                      .bindings = kLengths};
-constexpr GraphBuffer kTableBuffer = {B::kTable,    Role::kSequences,      Rows::kSequences,
-                                      Heads::kNone, Columns::kTableFields, kIndex};
 
 // An operator that is one kernel.
 constexpr GraphNode kSingleNodes[] = {kSequencesNode, {.role = Role::kMain, .bindsOperands = true}};
@@ -447,7 +426,8 @@ constexpr GraphBuffer kShareBuffers[] = {
 constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers, Operator::kDecode, /*isOfFew=*/true};
 
 // An operator has the first graph that fits it.
-constexpr const Graph *kGraphs[] = {&kSelect, &kNsa, &kDecode, &kDecodeOfFew, &kSingle};
+constexpr const Graph *kGraphs[] = {&kSelect,   &kNsa,       &kDecode, &kDecodeOfFew,
+                                    &kDenseBwd, &kWindowBwd, &kCmpBwd, &kSingle};
 // The graph of each operator. In decode with few queries, programs share keys: kDecodeOfFew.
 constexpr auto kGraphOf = [] {
   std::array<const Graph *, kOperators> result{};
@@ -477,8 +457,8 @@ static_assert(std::ranges::all_of(kGraphs, [](const Graph *graph) { return isCon
 } // namespace
 
 std::string_view roleName(Role role, Operator op) {
-  constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp", "scores", "rank",
-                                         "select",    "ascend", "sel",      "win", "combine"};
+  constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp",     "scores", "rank", "select",
+                                         "ascend",    "sel",    "win",      "combine", "deltas", "dq",   "dkv"};
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }
 

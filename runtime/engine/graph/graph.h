@@ -28,9 +28,12 @@ enum class Role : uint8_t {
   kSel,
   kWin,
   kCombine,
+  kDeltas, // from here to kDkv: gradients of attention
+  kDq,
+  kDkv,
   kMain // the kernel of an operator that is a single kernel
 };
-inline constexpr int kRoles = 12;
+inline constexpr int kRoles = 15;
 // Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
 // of the operator.
 std::string_view roleName(Role role, Operator op);
@@ -63,6 +66,7 @@ enum class Buffer : uint8_t {
   kKeptScores,
   kKeptBlocks,
   kChoice,
+  kDelta,
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);

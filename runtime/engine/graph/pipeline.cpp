@@ -47,7 +47,7 @@ bool hasBuffer(const Graph &graph, Buffer buffer, const Spec &spec, const Maxima
 } // namespace
 
 uint8_t routesOf(const Spec &spec, const Maxima &maxima) {
-  if (!isWhole(spec.op))
+  if (!definitionOf(spec.op).hasBranches())
     return 0;
   uint8_t routes = 0;
   // b + 1 <= n for every query (docs/specification.md 5.6).

@@ -19,7 +19,7 @@ struct PlanKey {
   // The spec and the maxima must have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
     const OperatorDef &def = definitionOf(spec.op);
-    return {def.isWhole ? ofSteps(spec, maxima) : Problem::take(spec, maxima, def.fields, def.constants)};
+    return {def.hasBranches() ? ofSteps(spec, maxima) : Problem::take(spec, maxima, def.fields, def.constants)};
   }
   size_t hash() const { return values.hash(); }
   struct Hash {

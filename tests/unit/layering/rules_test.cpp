@@ -89,8 +89,11 @@ bool namesOperator(const File &file) {
   return std::regex_search(file.text, enumerator);
 }
 
+// The table of operators and the graphs are data of operators.
 bool mayNameOperators(const std::string &name) {
-  return name.starts_with("tests/") || name.starts_with("docs/") || name.starts_with("runtime/model/operators.");
+  return name.starts_with("tests/") || name.starts_with("docs/") || name.starts_with("runtime/model/operators.") ||
+         name == "runtime/engine/graph/graph.cpp" || name == "runtime/engine/graph/gradient_graphs.h" ||
+         name == "runtime/engine/graph/shared_nodes.h";
 }
 
 TEST(Rules, ABreachIsFound) {
@@ -153,12 +156,12 @@ TEST(Rules, FewFilesNameAFieldOfASpec) {
   EXPECT_LE(naming.size(), 6U) << ::testing::PrintToString(naming);
 }
 
-TEST(Rules, AtMostFourteenFilesNameOperators) {
+TEST(Rules, AtMostThirteenFilesNameOperators) {
   std::vector<std::string> found;
   for (const File &file : code())
     if (!mayNameOperators(file.name) && namesOperator(file))
       found.push_back(file.name);
-  EXPECT_LE(found.size(), 14U) << testing::PrintToString(found);
+  EXPECT_LE(found.size(), 13U) << testing::PrintToString(found);
   EXPECT_FALSE(found.empty());
 }
 

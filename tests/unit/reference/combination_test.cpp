@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace nsa::reference {
 namespace {
@@ -39,6 +40,62 @@ TEST(Combination, EqualsTheBruteForce) {
                                   .sequences = lengths.sequences};
     SCOPED_TRACE(specText(spec));
     expectNear(combine(combination), combineByMask(combination), 1e-12, "out");
+  }
+}
+
+// The gradients against differences of the sum, which is what its gradients are the slopes of.
+TEST(Combination, TheGradientIsTheSlopeOfTheSum) {
+  std::mt19937_64 random(test::freshSeed());
+  constexpr double kStep = 1.0 / 1024;
+  for (int round = 0; round < 100; ++round) {
+    Spec spec = drawSpec(random);
+    spec.dtype = DType::kF32;
+    spec.branches = 1 + static_cast<int32_t>(random() % 7);
+    const DrawnLengths lengths = drawLengths(random, spec, 20);
+    const Sequence &sequence = lengths.sequences[random() % lengths.sequences.size()];
+    if (sequence.queries == 0)
+      continue;
+    const int64_t gateHeads = spec.gatePerGroup ? spec.kvHeads : spec.queryHeads;
+    OwnedTensor gates = drawTensor(random, spec.dtype, lengths.batches, lengths.queryTimes, gateHeads, 3);
+    Branches branches = drawBranches(random, spec, lengths);
+    const Combination combination{.spec = spec,
+                                  .gates = gates.view(),
+                                  .branches = {branches.values[0], branches.values[1], branches.values[2]},
+                                  .sequences = lengths.sequences};
+    SCOPED_TRACE(specText(spec));
+    std::normal_distribution<double> normal;
+    std::vector<double> dOut(combine(combination).size());
+    for (double &each : dOut)
+      each = normal(random);
+    const CombinationGradient gradient = differentiate(combination, dOut);
+    const auto loss = [&] {
+      const std::vector<double> out = combineByMask(combination);
+      return std::inner_product(out.begin(), out.end(), dOut.begin(), 0.0);
+    };
+    const auto below = [&](int64_t end) { return static_cast<int64_t>(random() % static_cast<uint64_t>(end)); };
+    const int64_t query = below(sequence.queries), gateHead = below(gateHeads), branch = below(kBranchCount);
+    const int64_t row = sequence.firstRow + query, time = sequence.queryBegin + query;
+    double losses[2];
+    const double gate = gates.view().at(sequence.batch, time, gateHead, branch);
+    for (const int side : {0, 1}) {
+      setElement(gates, sequence.batch, time, gateHead, branch, gate + (side ? kStep : -kStep));
+      losses[side] = loss();
+    }
+    setElement(gates, sequence.batch, time, gateHead, branch, gate);
+    EXPECT_NEAR((losses[1] - losses[0]) / (2 * kStep),
+                gradient.gates[static_cast<size_t>((row * gateHeads + gateHead) * 3 + branch)], 1e-4);
+
+    std::vector<double> &values = branches.values[static_cast<size_t>(branch)];
+    const auto element =
+        static_cast<size_t>((row * spec.queryHeads + below(spec.queryHeads)) * spec.vDim + below(spec.vDim));
+    const double value = values[element];
+    for (const int side : {0, 1}) {
+      values[element] = value + (side ? kStep : -kStep);
+      losses[side] = loss();
+    }
+    values[element] = value;
+    EXPECT_NEAR((losses[1] - losses[0]) / (2 * kStep),
+                spec.hasBranch(1 << branch) ? gradient.branches[static_cast<size_t>(branch)][element] : 0, 1e-9);
   }
 }
 

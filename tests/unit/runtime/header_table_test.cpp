@@ -1,4 +1,4 @@
-// The table of shapes in nsa.h: each tensor begins a row of it, or follows a tensor that begins one.
+// The table of shapes in names.h: each tensor begins a row of it, or follows a tensor that begins one.
 #include "tests/harness/scratch.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::set<std::string> namesOfRow(const std::string &row) {
 
 TEST(HeaderTable, EachTensorHasItsRow) {
   std::set<std::string> rows;
-  std::istringstream header(test::readFile(NSA_SOURCE_DIR "/runtime/include/nsa/nsa.h"));
+  std::istringstream header(test::readFile(NSA_SOURCE_DIR "/runtime/include/nsa/names.h"));
   const std::string indent = " *   ";
   for (std::string line; std::getline(header, line);) {
     if (line.starts_with(indent))

@@ -1,0 +1,60 @@
+// The graphs of the gradients of attention. docs/operators.md describes them.
+// Thread-safety: constants.
+#pragma once
+
+#include "runtime/engine/graph/shared_nodes.h"
+
+#include <array>
+#include <limits>
+
+namespace nsa {
+
+// The operators dense_bwd, window_bwd and cmp_bwd share their kernels: the keys of dense and window are blocks of one
+// token, and the window of dense and cmp holds all keys.
+inline void generalize(Spec &step, const Spec &whole) {
+  dropCompression(step, whole);
+  if (!(fieldsOf(whole.op) & kWindowField))
+    step.window = std::numeric_limits<int32_t>::max();
+}
+
+inline constexpr Binding kDeltasBindings[] = {{View::kOut, TensorName::kOut},
+                                              {View::kDOut, TensorName::kDOut},
+                                              {View::kDelta, TensorName::kDelta, Buffer::kDelta}};
+struct AttentionNames {
+  TensorName q, k, v, dQ, dK, dV;
+};
+struct GradientBindings {
+  std::array<Binding, 7> dq;
+  std::array<Binding, 8> dkv;
+
+  static constexpr GradientBindings of(const AttentionNames &names) {
+    const Binding q = {View::kQ, names.q}, k = {View::kK, names.k}, v = {View::kV, names.v};
+    const Binding dOut = {View::kDOut, TensorName::kDOut}, lse = {View::kLse, TensorName::kLse};
+    const Binding delta = {View::kDelta, TensorName::kDelta, Buffer::kDelta};
+    return {{q, k, v, dOut, lse, delta, {View::kDQ, names.dQ}},
+            {q, k, v, dOut, lse, delta, {View::kDK, names.dK}, {View::kDV, names.dV}}};
+  }
+};
+constexpr std::array<GraphNode, 4> gradientNodes(const GradientBindings &bindings) {
+  return {{kSequencesNode,
+           {.role = Role::kDeltas, .op = Operator::kDeltas, .bindings = kDeltasBindings},
+           {.role = Role::kDq, .op = Operator::kAttentionDq, .change = generalize, .bindings = bindings.dq},
+           {.role = Role::kDkv, .op = Operator::kAttentionDkv, .change = generalize, .bindings = bindings.dkv}}};
+}
+inline constexpr GraphBuffer kGradientBuffers[] = {kTableBuffer,
+                                                   {Buffer::kDelta, Role::kDeltas, GraphBuffer::Rows::kChunk,
+                                                    GraphBuffer::Heads::kQuery, GraphBuffer::Columns::kOne,
+                                                    TensorRole::kStatistics}};
+
+inline constexpr auto kTokenGradients = GradientBindings::of(
+    {TensorName::kQ, TensorName::kKWin, TensorName::kVWin, TensorName::kDQ, TensorName::kDKWin, TensorName::kDVWin});
+inline constexpr auto kBlockGradients =
+    GradientBindings::of({TensorName::kQCmp, TensorName::kKComp, TensorName::kVComp, TensorName::kDQCmp,
+                          TensorName::kDKComp, TensorName::kDVComp});
+inline constexpr auto kTokenGradientNodes = gradientNodes(kTokenGradients);
+inline constexpr auto kBlockGradientNodes = gradientNodes(kBlockGradients);
+inline constexpr Graph kDenseBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kDenseBwd};
+inline constexpr Graph kWindowBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kWindowBwd};
+inline constexpr Graph kCmpBwd = {kBlockGradientNodes, kGradientBuffers, Operator::kCmpBwd};
+
+} // namespace nsa

@@ -1,0 +1,38 @@
+// What graphs of several operators have in common (graph.h): the kernel that checks the lengths of a packed batch.
+// Thread-safety: constants and pure functions.
+#pragma once
+
+#include "runtime/engine/graph/graph.h"
+#include "runtime/model/operators.h"
+
+namespace nsa {
+
+// Where nothing is compressed, one kernel serves whatever these fields hold.
+inline void dropCompression(Spec &step, const Spec &whole) {
+  const uint32_t fields = fieldsOf(whole.op);
+  if (!(fields & kCmpGeometry) || ((fields & kGates) && !(whole.branches & (kBranchCmp | kBranchSel))))
+    step.cmpBlock = step.cmpStride = 1;
+}
+
+inline bool isPacked(const Spec &spec, const Maxima &) {
+  return spec.layout == Layout::kPacked && readsLengths(spec.op);
+}
+
+inline constexpr Binding kLengths[] = {{View::kCacheSeqlens, TensorName::kCacheSeqlens},
+                                       {View::kBlockTable, TensorName::kBlockTable},
+                                       {View::kCuSeqlensQ, TensorName::kCuSeqlensQ},
+                                       {View::kCuSeqlensK, TensorName::kCuSeqlensK},
+                                       {View::kKOffset, TensorName::kKOffset}};
+inline constexpr GraphNode kSequencesNode = {.role = Role::kSequences,
+                                             .op = Operator::kSequences,
+                                             .isNeeded = isPacked,
+                                             .change = dropCompression,
+                                             .bindings = kLengths};
+inline constexpr GraphBuffer kTableBuffer = {Buffer::kTable,
+                                             Role::kSequences,
+                                             GraphBuffer::Rows::kSequences,
+                                             GraphBuffer::Heads::kNone,
+                                             GraphBuffer::Columns::kTableFields,
+                                             TensorRole::kIndex};
+
+} // namespace nsa
