@@ -129,8 +129,11 @@ private:
   }
 
   Status measureCase(const BenchCase &benchCase) {
+    tools::OperatorInputs inputs = drawInputs(benchCase);
+    if (definitionOf(benchCase.spec.op).isAttentionGradient())
+      NSA_RETURN_IF_ERROR(tools::addSaved(inputs, device->engine(false), device->accelerator()));
     NSA_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> arena,
-                         device->arena(drawInputs(benchCase), 3, {TensorName::kLse}));
+                         device->arena(std::move(inputs), 3, {TensorName::kLse}));
     NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> made, device->contenders(*arena, !flags.noTune));
     std::vector<std::unique_ptr<Contender>> contenders;
     auto add = [&](Result<std::unique_ptr<PlanContender>> plan) -> Status {

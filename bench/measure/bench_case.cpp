@@ -36,14 +36,15 @@ std::vector<BenchCase> benchCases(bool cuda, bool quick) {
   if (quick)
     return {makeCase(Operator::kWindow, kSmall, 256)};
   if (!cuda) {
-    for (Operator op : {Operator::kWindow, Operator::kDense})
+    for (Operator op : {Operator::kWindow, Operator::kDense, Operator::kDenseBwd})
       for (int64_t tokens : {2048, 4096})
         cases.push_back(makeCase(op, kSmall, tokens));
     return cases;
   }
   for (const Geometry &geometry : {kNsa128, kNsa192, kGqa4, kMha1})
     for (int64_t tokens : {4096, 16384, 65536})
-      for (Operator op : {Operator::kWindow, Operator::kCmp, Operator::kDense})
+      for (Operator op : {Operator::kWindow, Operator::kCmp, Operator::kDense, Operator::kWindowBwd, Operator::kCmpBwd,
+                          Operator::kDenseBwd})
         cases.push_back(makeCase(op, geometry, tokens));
   return cases;
 }
@@ -63,7 +64,8 @@ BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens) {
 }
 
 tools::OperatorInputs drawInputs(const BenchCase &benchCase) {
-  return tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
+  return tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1,
+                           tools::Saved::kByCaller);
 }
 
 std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima) {

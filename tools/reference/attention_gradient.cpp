@@ -1,5 +1,6 @@
 #include "tools/reference/attention_gradient.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace nsa::reference {
@@ -22,35 +23,53 @@ class QueryGradient {
 public:
   QueryGradient(const Attention &attention, const Sequence &sequence, int64_t query, int64_t head)
       : a(attention), sequence(sequence), query(query), head(head), kvHead(head / a.spec.group()),
-        row((sequence.firstRow + query) * a.spec.queryHeads + head) {}
+        row((sequence.firstRow + query) * a.spec.queryHeads + head),
+        firstKey(definitionOf(a.spec.op).keys == MetKeys::kBlocks ? sequence.blockBegin : sequence.keyBegin),
+        q(readRow(a.q, sequence.batch, sequence.queryBegin + query, head, a.spec.qkDim)) {}
 
   void add(const AttentionResult &result, const std::vector<double> &dOut, AttentionGradient &gradient,
            KeyGradient &keys) const {
-    const double scale = softmaxScale(a.spec);
-    const double *out = &result.out[row * a.spec.vDim], *dRow = &dOut[row * a.spec.vDim];
-    const std::vector<double> q = readRow(a.q, sequence.batch, sequence.queryBegin + query, head, a.spec.qkDim);
     double &delta = gradient.delta[row];
-    delta = dot(out, dRow, a.spec.vDim);
-    const int64_t begin = definitionOf(a.spec.op).keys == MetKeys::kBlocks ? sequence.blockBegin : sequence.keyBegin;
+    delta = dot(&result.out[row * a.spec.vDim], &dOut[row * a.spec.vDim], a.spec.vDim);
     for (const KeyRange &range : allowedKeys(a, sequence, query, kvHead))
-      for (int64_t key = range.begin; key < range.end; ++key) {
-        const std::vector<double> k = readRow(a.k, sequence.keyBatch, begin + key, kvHead, a.spec.qkDim);
-        const std::vector<double> v = readRow(a.v, sequence.keyBatch, begin + key, kvHead, a.spec.vDim);
-        const double weight = std::exp(scale * dot(q.data(), k.data(), a.spec.qkDim) - result.lse[row]);
-        const double dScore = weight * (dot(v.data(), dRow, a.spec.vDim) - delta);
-        const int64_t place = key * a.spec.kvHeads + kvHead;
-        keys.attended[place] = true;
-        addScaled(&keys.v[place * a.spec.vDim], weight, dRow, a.spec.vDim);
-        addScaled(&keys.k[place * a.spec.qkDim], scale * dScore, q.data(), a.spec.qkDim);
-        addScaled(&gradient.q[row * a.spec.qkDim], scale * dScore, k.data(), a.spec.qkDim);
-      }
+      for (int64_t key = range.begin; key < range.end; ++key)
+        addKey(key, result.lse[row], delta, dOut, keys, key, &gradient.q[row * a.spec.qkDim]);
+  }
+
+  // What the query adds to the gradients of one key, which stand at `place`, and to `dQ` unless it is null.
+  void addKey(int64_t key, double lse, double delta, const std::vector<double> &dOut, KeyGradient &keys, int64_t place,
+              double *dQ) const {
+    const double scale = softmaxScale(a.spec);
+    const double *dRow = &dOut[row * a.spec.vDim];
+    const std::vector<double> k = readRow(a.k, sequence.keyBatch, firstKey + key, kvHead, a.spec.qkDim);
+    const std::vector<double> v = readRow(a.v, sequence.keyBatch, firstKey + key, kvHead, a.spec.vDim);
+    const double weight = std::exp(scale * dot(q.data(), k.data(), a.spec.qkDim) - lse);
+    const double dScore = weight * (dot(v.data(), dRow, a.spec.vDim) - delta);
+    const int64_t keyRow = place * a.spec.kvHeads + kvHead;
+    keys.attended[keyRow] = true;
+    addScaled(&keys.v[keyRow * a.spec.vDim], weight, dRow, a.spec.vDim);
+    addScaled(&keys.k[keyRow * a.spec.qkDim], scale * dScore, q.data(), a.spec.qkDim);
+    if (dQ)
+      addScaled(dQ, scale * dScore, k.data(), a.spec.qkDim);
+  }
+
+  bool mayAttend(int64_t key) const {
+    return std::ranges::any_of(allowedKeys(a, sequence, query, kvHead),
+                               [&](const KeyRange &range) { return key >= range.begin && key < range.end; });
   }
 
 private:
   const Attention &a;
   const Sequence &sequence;
-  const int64_t query, head, kvHead, row;
+  const int64_t query, head, kvHead, row, firstKey;
+  const std::vector<double> q;
 };
+
+KeyGradient zeros(const Spec &spec, int64_t keys) {
+  return {.k = std::vector(static_cast<size_t>(keys * spec.kvHeads * spec.qkDim), 0.0),
+          .v = std::vector(static_cast<size_t>(keys * spec.kvHeads * spec.vDim), 0.0),
+          .attended = std::vector(static_cast<size_t>(keys * spec.kvHeads), false)};
+}
 
 } // namespace
 
@@ -62,14 +81,23 @@ AttentionGradient differentiate(const Attention &a, const AttentionResult &resul
   for (const Sequence &sequence : a.sequences) {
     const bool isCompressed = definitionOf(a.spec.op).keys == MetKeys::kBlocks;
     const int64_t keys = isCompressed ? a.spec.compressedBlocks(sequence.keys) : sequence.keys;
-    KeyGradient &own = gradient.keys.emplace_back();
-    own.k.assign(keys * a.spec.kvHeads * a.spec.qkDim, 0.0);
-    own.v.assign(keys * a.spec.kvHeads * a.spec.vDim, 0.0);
-    own.attended.assign(keys * a.spec.kvHeads, false);
+    KeyGradient &own = gradient.keys.emplace_back(zeros(a.spec, keys));
     for (int64_t query = 0; query < sequence.queries; ++query)
       for (int64_t head = 0; head < a.spec.queryHeads; ++head)
         QueryGradient(a, sequence, query, head).add(result, dOut, gradient, own);
   }
+  return gradient;
+}
+
+KeyGradient differentiateKey(const Attention &a, const Sequence &sequence, int64_t key, const SavedRows &saved,
+                             const std::vector<double> &dOut) {
+  KeyGradient gradient = zeros(a.spec, 1);
+  for (int64_t query = 0; query < sequence.queries; ++query)
+    for (int64_t head = 0; head < a.spec.queryHeads; ++head) {
+      const int64_t row = (sequence.firstRow + query) * a.spec.queryHeads + head;
+      if (const QueryGradient own(a, sequence, query, head); own.mayAttend(key))
+        own.addKey(key, saved.lse[row], saved.delta[row], dOut, gradient, 0, nullptr);
+    }
   return gradient;
 }
 

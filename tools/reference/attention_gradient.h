@@ -25,4 +25,13 @@ struct AttentionGradient {
 AttentionGradient differentiate(const Attention &attention, const AttentionResult &result,
                                 const std::vector<double> &dOut);
 
+// What a forward pass saved for the gradients of keys, [rows, query_heads].
+struct SavedRows {
+  std::vector<double> lse, delta;
+};
+// The gradients of one key of a sequence alone, [1, kv_heads, columns], where a whole gradient would take too long. It
+// takes log-sum-exps and deltas from `saved`. `dOut` is as for `differentiate`.
+KeyGradient differentiateKey(const Attention &attention, const Sequence &sequence, int64_t key, const SavedRows &saved,
+                             const std::vector<double> &dOut);
+
 } // namespace nsa::reference

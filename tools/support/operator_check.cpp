@@ -110,23 +110,47 @@ private:
   void checkAttentionGradient() {
     const bool isCompressed = definitionOf(spec.op).keys == MetKeys::kBlocks;
     const reference::Attention attention{
-        .spec = spec, .q = in(View::kQ), .k = in(View::kK), .v = in(View::kV), .sequences = sequences};
+        .spec = spec, .q = in(View::kQ), .k = in(View::kK), .v = in(View::kV), .sequences = compared};
     const AttentionResult forward = reference::attend(attention);
     const reference::AttentionGradient expected = reference::differentiate(
-        attention, forward, reference::readRows(sequences, in(T::kDOut), spec.queryHeads, spec.vDim));
-    addGradient(boundGradient(View::kDQ), sequences, spec.queryHeads, spec.qkDim, expected.q);
-    const std::vector<Sequence> keys =
+        attention, forward, reference::readRows(compared, in(T::kDOut), spec.queryHeads, spec.vDim));
+    addGradient(boundGradient(View::kDQ), compared, spec.queryHeads, spec.qkDim, expected.q);
+    addGradient(T::kDelta, compared, spec.queryHeads, 1, expected.delta);
+    std::vector<Sequence> keys =
         isCompressed ? reference::compressedRows(sequences, spec) : reference::keyRows(sequences);
+    std::vector<reference::KeyGradient> gradients = expected.keys;
+    if (!rows.empty())
+      keys = sampledKeys(keys, gradients);
     std::vector<double> k, v;
     std::vector<bool> attended;
-    for (const reference::KeyGradient &own : expected.keys) {
+    for (const reference::KeyGradient &own : gradients) {
       k.insert(k.end(), own.k.begin(), own.k.end());
       v.insert(v.end(), own.v.begin(), own.v.end());
       attended.insert(attended.end(), own.attended.begin(), own.attended.end());
     }
     addKeyGradient(boundGradient(View::kDK), keys, spec.qkDim, k, attended);
     addKeyGradient(boundGradient(View::kDV), keys, spec.vDim, v, attended);
-    addGradient(T::kDelta, sequences, spec.queryHeads, 1, expected.delta);
+  }
+  // Where single rows are compared, the gradients of single keys of the first sequence, from the first one to the last
+  // one. They take what the forward pass saved.
+  std::vector<Sequence> sampledKeys(const std::vector<Sequence> &keys,
+                                    std::vector<reference::KeyGradient> &gradients) const {
+    constexpr int64_t kSamples = 5;
+    const reference::Attention attention{
+        .spec = spec, .q = in(View::kQ), .k = in(View::kK), .v = in(View::kV), .sequences = sequences};
+    const std::vector<double> dOut = reference::readRows(sequences, in(T::kDOut), spec.queryHeads, spec.vDim);
+    const std::vector<double> out = reference::readRows(sequences, in(T::kOut), spec.queryHeads, spec.vDim);
+    reference::SavedRows saved{.lse = reference::readRows(sequences, in(T::kLse), spec.queryHeads, 1), .delta = {}};
+    for (size_t row = 0; row < saved.lse.size(); ++row)
+      saved.delta.push_back(reference::dot(&out[row * spec.vDim], &dOut[row * spec.vDim], spec.vDim));
+    std::vector<Sequence> samples;
+    gradients.clear();
+    for (int64_t i = 0; i < kSamples; ++i) {
+      const int64_t key = i * (keys.front().queries - 1) / (kSamples - 1);
+      gradients.push_back(reference::differentiateKey(attention, sequences.front(), key, saved, dOut));
+      samples.push_back({.batch = keys.front().batch, .queryBegin = keys.front().queryBegin + key, .queries = 1});
+    }
+    return reference::renumberRows(std::move(samples));
   }
   T boundGradient(View view) const {
     const Operand &operand = *definitionOf(spec.op).operandOf(view);

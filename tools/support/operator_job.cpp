@@ -46,7 +46,7 @@ HostTensor drawLists(const Spec &spec, const SequenceLengths &lengths, const Cal
 
 // What the forward pass saves for the gradients of attention: its output, rounded as kernels round it, and its
 // log-sum-exps. Drawn ones would make weights that add up to anything.
-void addSaved(OperatorInputs &inputs) {
+void addReferenceSaved(OperatorInputs &inputs) {
   const Spec &spec = inputs.spec;
   const auto view = [&](View argument) {
     const Operand &operand = *definitionOf(spec.op).operandOf(argument);
@@ -203,7 +203,7 @@ OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths) {
   return inputs;
 }
 
-OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed) {
+OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed, Saved saved) {
   assert(!definitionOf(spec.op).hasCache && "begins with a history");
   std::mt19937_64 random(seed);
   OperatorInputs inputs = layOut(spec, lengths);
@@ -213,6 +213,9 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
   for (const Operand &operand : operandsOf(spec.op)) {
     const TensorName name = operand.name;
     const TensorRule &rule = tensorRule(name);
+    // The forward pass makes the output and the log-sum-exp that gradients take.
+    if (definitionOf(spec.op).isAttentionGradient() && name == TensorName::kOut)
+      continue;
     // Without a log-sum-exp of its own select finds the right one, and without cosines a rotation computes its angles;
     // drawn ones would mean nothing. Drawn keys begin at position 0.
     if (!takes(spec, name) || operand.isWritten() || name == TensorName::kLse || name == TensorName::kQCmp ||
@@ -241,8 +244,8 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
     inputs.tensors[TensorName::kQCmp] =
         drawTensor(spec.dtype, shapeOf(spec, TensorName::kQCmp, inputs.extents), [&] { return normal(random); });
   }
-  if (definitionOf(spec.op).isAttentionGradient())
-    addSaved(inputs);
+  if (definitionOf(spec.op).isAttentionGradient() && saved == Saved::kByReference)
+    addReferenceSaved(inputs);
   return inputs;
 }
 
@@ -366,6 +369,22 @@ Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const Operat
   NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan, accelerator.stream(), nullptr)));
   NSA_ASSIGN_OR_RETURN(NamedTensors outputs, job.download());
   return RunResult{std::move(outputs), milliseconds};
+}
+
+Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &accelerator) {
+  const std::string_view name = operatorName(inputs.spec.op);
+  const OperatorDef *forward = findOperator(name.substr(0, name.size() - std::string_view("_bwd").size()));
+  assert(forward && definitionOf(inputs.spec.op).isAttentionGradient());
+  OperatorInputs own{.spec = inputs.spec, .maxima = inputs.maxima, .extents = inputs.extents, .tensors = {}};
+  own.spec.op = forward->op;
+  for (const auto &[tensor, values] : inputs.tensors)
+    if (forward->operandOf(tensor) || tensor == TensorName::kCuSeqlensQ || tensor == TensorName::kCuSeqlensK)
+      own.tensors[tensor] = values;
+  NSA_ASSIGN_OR_RETURN(const PlanHandle plan, createPlan(engine, own.spec, own.maxima, accelerator.stream()));
+  NSA_ASSIGN_OR_RETURN(RunResult result, runOnce(accelerator, plan.get(), own, {TensorName::kLse}));
+  for (const TensorName saved : {TensorName::kOut, TensorName::kLse})
+    inputs.tensors[saved] = std::move(result.outputs.at(saved));
+  return Status::ok();
 }
 
 } // namespace nsa::tools

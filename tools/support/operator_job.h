@@ -79,8 +79,13 @@ OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
 // (kv_cache.h) makes. Queries, keys and values are drawn from a normal distribution with variance 1, and a large tensor
 // repeats a drawn block. Weights are scaled so that a product with them has the same variance as its input. Gates are
 // drawn between 0 and 1 if the spec reads them as values, and otherwise as logits. Block lists are ascending and
-// causal, and contain the query's own block.
-OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed);
+// causal, and contain the query's own block. What the gradients of attention take from the forward pass is computed by
+// the reference, or left out for long sequences, where the caller adds it (addSaved).
+enum class Saved : uint8_t { kByReference, kByCaller };
+OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed,
+                          Saved saved = Saved::kByReference);
+// Adds what the gradients of attention take from the forward pass, computed by an engine of the accelerator.
+Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &accelerator);
 
 // The bindings and the workspace of a call on a device, and the functions of the C ABI that run the call.
 class DeviceCall {
