@@ -91,7 +91,9 @@ private:
     openPeers();
     if (peers)
       facts["peers"] = peers->versions();
-    const std::string name = flags.heads.size() == 1 ? "attention_" + flags.heads.front() : "attention";
+    const bool ofGradients = std::ranges::all_of(flags.ops, [](const std::string &op) { return op.ends_with("_bwd"); });
+    const std::string name = std::string(ofGradients ? "gradients" : "attention") +
+                             (flags.heads.size() == 1 ? "_" + flags.heads.front() : "");
     NSA_ASSIGN_OR_RETURN(report, BenchReport::create(flags.results, name, facts));
     return Status::ok();
   }
@@ -132,8 +134,7 @@ private:
     tools::OperatorInputs inputs = drawInputs(benchCase);
     if (definitionOf(benchCase.spec.op).isAttentionGradient())
       NSA_RETURN_IF_ERROR(tools::addSaved(inputs, device->engine(false), device->accelerator()));
-    NSA_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> arena,
-                         device->arena(std::move(inputs), 3, {TensorName::kLse}));
+    NSA_ASSIGN_OR_RETURN(const std::unique_ptr<Arena> arena, device->arena(std::move(inputs), 3, {TensorName::kLse}));
     NSA_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<PlanContender>> made, device->contenders(*arena, !flags.noTune));
     std::vector<std::unique_ptr<Contender>> contenders;
     auto add = [&](Result<std::unique_ptr<PlanContender>> plan) -> Status {
@@ -233,7 +234,7 @@ int main(int argc, char **argv) {
   options.add_option("--heads", flags.heads, "Only these: nsa128, nsa192, gqa4, mha1")
       ->delimiter(',')
       ->type_name("LIST");
-  program.addOperators(flags.ops);
+  program.addOperators(flags.ops, {"dense_bwd", "window_bwd", "cmp_bwd"});
   options.add_option("--tokens", flags.tokens, "Only these lengths: 4096, 16384, 65536")
       ->delimiter(',')
       ->type_name("LIST");

@@ -112,7 +112,10 @@ double floorMs(const BenchCase &benchCase, double flops, const Roof &roof) {
   const Spec &spec = benchCase.spec;
   const double tokens = static_cast<double>(benchCase.maxima.batch) * static_cast<double>(benchCase.maxima.seqlenK);
   const double keys = definitionOf(spec.op).keys == MetKeys::kBlocks ? tokens / spec.cmpStride : tokens;
-  const double elements = (tokens * spec.queryHeads + keys * spec.kvHeads) * (spec.qkDim + spec.vDim);
+  // Gradients read queries, outputs and their gradients, keys and values, and write the gradients of three of them.
+  const bool isGradient = definitionOf(spec.op).isAttentionGradient();
+  const double elements =
+      (tokens * spec.queryHeads + keys * spec.kvHeads) * (spec.qkDim + spec.vDim) * (isGradient ? 2 : 1);
   const double bytes = elements * dtypeBytes(spec.dtype);
   return std::max(flops / (roof.tflops * 1e12), bytes / (roof.terabytesPerSecond * 1e12)) * 1e3;
 }

@@ -51,10 +51,13 @@ void BenchProgram::addKernelBudget(double &seconds) {
       ->type_name("SECONDS");
 }
 
-void BenchProgram::addOperators(std::vector<std::string> &ops) {
-  app.add_option("--ops", ops, "Only these: " + CLI::detail::join(ops, ", "))
+void BenchProgram::addOperators(std::vector<std::string> &ops, const std::vector<std::string> &others) {
+  std::vector<std::string> known = ops;
+  known.insert(known.end(), others.begin(), others.end());
+  const std::string more = others.empty() ? "" : "; also " + CLI::detail::join(others, ", ");
+  app.add_option("--ops", ops, "Only these: " + CLI::detail::join(ops, ", ") + more)
       ->delimiter(',')
-      ->check(CLI::IsMember(ops))
+      ->check(CLI::IsMember(known))
       ->type_name("LIST");
 }
 

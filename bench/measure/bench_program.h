@@ -35,8 +35,9 @@ public:
   void addDevice();
   void addCount(const std::string &option, int &count, const std::string &meaning, int least, int most);
   void addKernelBudget(double &seconds);
-  // Adds --ops: a list of some of the operators that `ops` names, and by default all of them.
-  void addOperators(std::vector<std::string> &ops);
+  // Adds --ops: a list of some of the operators that `ops` names, and by default all of them. The list may
+  // also name `others`.
+  void addOperators(std::vector<std::string> &ops, const std::vector<std::string> &others = {});
 
   // Reads the command line, runs `measure`, and prints its error if it fails. Returns the exit code.
   int run(int argc, char **argv, const std::function<Status()> &measure);

@@ -3,7 +3,8 @@
 
 A question has "op", "dtype", "query_heads", "kv_heads", "qk_dim", "v_dim", "tokens", "window" and "checked_queries".
 Copies that a backend needs (key and value heads expanded to the query heads, values padded to the query's head size)
-are made by "prepare" and are not in its times.
+are made by "prepare" and are not in its times. The ops that end with "_bwd" are the gradients of the others; "prepare"
+runs the forward pass, and the times are of the backward pass alone.
 """
 
 from peer_session import TOLERANCE, WARM_UPS, dtype_of, first_line, serve
@@ -14,7 +15,8 @@ class Problem:
 
     def __init__(self, torch, device, question):
         self.torch = torch
-        self.op, self.window = question["op"], int(question["window"])
+        self.op, self.window = question["op"].removesuffix("_bwd"), int(question["window"])
+        self.is_backward = question["op"].endswith("_bwd")
         self.tokens, self.v_dim = int(question["tokens"]), int(question["v_dim"])
         self.checked_queries = question["checked_queries"]
         self.dtype_name = question["dtype"]
@@ -30,6 +32,7 @@ class Problem:
         self.q = draw(question["query_heads"], question["qk_dim"])
         self.k = draw(question["kv_heads"], question["qk_dim"])
         self.v = draw(question["kv_heads"], question["v_dim"])
+        self.d_out = draw(question["query_heads"], question["v_dim"])
 
     def keys_and_values(self, expand, pad):
         """k and v, expanded to the query heads and v padded to the query's head size where that is wanted."""
@@ -37,15 +40,23 @@ class Problem:
         return k, self.torch.nn.functional.pad(v, (0, self.q.shape[-1] - self.v_dim)) if pad else v
 
     def relative_error(self, out):
-        """Of the rows of `out` that the bench checks of its own kernels too, against fp64 arithmetic."""
+        """Of the rows of `out` that the bench checks of its own kernels too, against fp64 arithmetic. A backward pass
+        gives the gradient of the queries in the place of `out`."""
         torch, error, norm = self.torch, 0.0, 0.0
+        columns = self.q.shape[-1] if self.is_backward else self.v_dim
         for query in self.checked_queries:
             first = max(0, query - self.window + 1) if self.op == "window" else 0
             q = self.q[0, query].double().unflatten(0, (-1, self.group))
             k, v = (tensor[0, first : query + 1].double() for tensor in (self.k, self.v))
             weights = torch.softmax(torch.einsum("ghd,tgd->ght", q, k) * self.scale, dim=-1)
-            expected = torch.einsum("ght,tgd->ghd", weights, v).flatten(0, 1)
-            error += (out[0, query, :, : self.v_dim].double() - expected).square().sum().item()
+            expected = torch.einsum("ght,tgd->ghd", weights, v)
+            if self.is_backward:
+                d_out = self.d_out[0, query].double().unflatten(0, (-1, self.group))
+                delta = (d_out * expected).sum(-1, keepdim=True)
+                d_scores = weights * (torch.einsum("ghd,tgd->ght", d_out, v) - delta)
+                expected = torch.einsum("ght,tgd->ghd", d_scores, k) * self.scale
+            expected = expected.flatten(0, 1)
+            error += (out[0, query, :, :columns].double() - expected).square().sum().item()
             norm += expected.square().sum().item()
         return (error / norm) ** 0.5
 
@@ -54,6 +65,14 @@ def sdpa_runner(problem, backend, expand, pad):
     torch = problem.torch
     q, k, v = (tensor.transpose(1, 2) for tensor in (problem.q, *problem.keys_and_values(expand, pad)))
     grouped = not expand and problem.group > 1
+    if problem.is_backward:
+        inputs = [tensor.detach().requires_grad_() for tensor in (q, k, v)]
+        with torch.nn.attention.sdpa_kernel([backend]):
+            out = torch.nn.functional.scaled_dot_product_attention(
+                *inputs, is_causal=True, scale=problem.scale, enable_gqa=grouped
+            )
+        d_out = torch.nn.functional.pad(problem.d_out, (0, out.shape[-1] - problem.v_dim)).transpose(1, 2)
+        return lambda: torch.autograd.grad(out, inputs, d_out, retain_graph=True)[0].transpose(1, 2)
 
     def run():
         with torch.nn.attention.sdpa_kernel([backend]):
@@ -69,14 +88,20 @@ def flash_window_runner(problem, expand, pad):
     """FlashAttention-2 as torch carries it: SDPA has no window, the operator below it has."""
     torch = problem.torch
     k, v = problem.keys_and_values(expand, pad)
+    window = {"scale": problem.scale, "window_size_left": problem.window - 1, "window_size_right": 0}
 
-    def run():
+    def forward():
         return torch.ops.aten._flash_attention_forward(
-            problem.q, k, v, None, None, problem.tokens, problem.tokens, 0.0, True, False,
-            scale=problem.scale, window_size_left=problem.window - 1, window_size_right=0,
-        )[0]  # fmt: skip
+            problem.q, k, v, None, None, problem.tokens, problem.tokens, 0.0, True, False, **window
+        )  # fmt: skip
 
-    return run
+    if not problem.is_backward:
+        return lambda: forward()[0]
+    out, lse, state, offset = forward()[:4]
+    d_out = torch.nn.functional.pad(problem.d_out, (0, out.shape[-1] - problem.v_dim))
+    return lambda: torch.ops.aten._flash_attention_backward(
+        d_out, problem.q, k, v, out, lse, None, None, problem.tokens, problem.tokens, 0.0, True, state, offset, **window
+    )[0]  # fmt: skip
 
 
 def implementations(problem, device):
