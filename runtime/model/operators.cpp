@@ -86,17 +86,21 @@ constexpr Operand kCmpBwdOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},         {T
                                        {T::kDQCmp, T::kDQ, kOut, V::kDQ},     {T::kDKComp, T::kDKComp, kOut, V::kDK},
                                        {T::kDVComp, T::kDVComp, kOut, V::kDV}};
 #undef NSA_ATTENTION_BWD_OPERANDS
-// What the tuner draws for the kernels of these gradients.
+// What the tuner draws for the kernels of these gradients. Tokens are compressed blocks of one token.
 constexpr Operand kDeltasOperands[] = {
     {T::kOut, T::kOut, kIn, V::kOut}, {T::kDOut, T::kDOut, kIn, V::kDOut}, {T::kDelta, T::kDelta, kOut, V::kDelta}};
-constexpr Operand kAttentionDqOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},       {T::kK, T::kK, kIn, V::kK},
-                                            {T::kV, T::kV, kIn, V::kV},       {T::kDOut, T::kDOut, kIn, V::kDOut},
-                                            {T::kLse, T::kLse, kIn, V::kLse}, {T::kDelta, T::kDelta, kIn, V::kDelta},
+constexpr Operand kAttentionDqOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},         {T::kKComp, T::kKComp, kIn, V::kK},
+                                            {T::kVComp, T::kVComp, kIn, V::kV}, {T::kDOut, T::kDOut, kIn, V::kDOut},
+                                            {T::kLse, T::kLse, kIn, V::kLse},   {T::kDelta, T::kDelta, kIn, V::kDelta},
                                             {T::kDQ, T::kDQ, kOut, V::kDQ}};
-constexpr Operand kAttentionDkvOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},       {T::kK, T::kK, kIn, V::kK},
-                                             {T::kV, T::kV, kIn, V::kV},       {T::kDOut, T::kDOut, kIn, V::kDOut},
-                                             {T::kLse, T::kLse, kIn, V::kLse}, {T::kDelta, T::kDelta, kIn, V::kDelta},
-                                             {T::kDK, T::kDK, kOut, V::kDK},   {T::kDV, T::kDV, kOut, V::kDV}};
+constexpr Operand kAttentionDkvOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                             {T::kKComp, T::kKComp, kIn, V::kK},
+                                             {T::kVComp, T::kVComp, kIn, V::kV},
+                                             {T::kDOut, T::kDOut, kIn, V::kDOut},
+                                             {T::kLse, T::kLse, kIn, V::kLse},
+                                             {T::kDelta, T::kDelta, kIn, V::kDelta},
+                                             {T::kDKComp, T::kDKComp, kOut, V::kDK},
+                                             {T::kDVComp, T::kDVComp, kOut, V::kDV}};
 
 constexpr V kCombineViews[] = {V::kReadsCmp, V::kReadsSel, V::kReadsWin, V::kReads};
 // What plans pass to the kernels of internal operators. Operators that one tile program defines, or that run in one
