@@ -118,13 +118,13 @@ TEST_F(ProgramWrapper, ErrorsAreThrown) {
     return errorOf([&] { program.run(tensors, scalars, nullptr, 0); });
   };
   EXPECT_EQ(run({{"x", nsa::Tensor(x, {kRows, kColumns})}}, {}),
-            "y = absent: must be bound, because it is not optional (hint: its dimensions are [row: rows, place: "
-            "columns])");
-  EXPECT_EQ(run({}, {{"scal", 1.5}}).substr(0, 11), "x = absent:");
+            "program scaled: y = absent: must be bound, because it is not optional (hint: its dimensions are [row: "
+            "rows, place: columns])");
+  EXPECT_EQ(run({}, {{"scal", 1.5}}).substr(0, 27), "program scaled: x = absent:");
   const std::vector<nsa::ProgramScalar> many(200, {"scale", 1});
   EXPECT_THROW(program.run(nullptr, 0, many.data(), many.size(), nullptr, 0), std::invalid_argument);
   EXPECT_EQ(errorOf([&] { program.run(nullptr, 0, many.data(), 100, nullptr, 0); }),
-            "scalars = 100: a program takes at most 26");
+            "scalars = 100: a program takes at most 27");
 }
 
 TEST(EmptyProgram, RefusesToWork) {

@@ -82,6 +82,6 @@ extern "C" __attribute__((visibility("default"))) const nsa_compiler_api *nsa_co
                                        .destroy = destroy,
                                        .check = nullptr,
                                        .format = nullptr,
-                                       .messages = nullptr};
+                                       .messages = nothing};
   return &api;
 }
