@@ -66,13 +66,7 @@ def sdpa_runner(problem, backend, expand, pad):
     q, k, v = (tensor.transpose(1, 2) for tensor in (problem.q, *problem.keys_and_values(expand, pad)))
     grouped = not expand and problem.group > 1
     if problem.is_backward:
-        inputs = [tensor.detach().requires_grad_() for tensor in (q, k, v)]
-        with torch.nn.attention.sdpa_kernel([backend]):
-            out = torch.nn.functional.scaled_dot_product_attention(
-                *inputs, is_causal=True, scale=problem.scale, enable_gqa=grouped
-            )
-        d_out = torch.nn.functional.pad(problem.d_out, (0, out.shape[-1] - problem.v_dim)).transpose(1, 2)
-        return lambda: torch.autograd.grad(out, inputs, d_out, retain_graph=True)[0].transpose(1, 2)
+        return sdpa_backward_runner(problem, backend, (q, k, v), grouped)
 
     def run():
         with torch.nn.attention.sdpa_kernel([backend]):
@@ -80,6 +74,23 @@ def sdpa_runner(problem, backend, expand, pad):
                 q, k, v, is_causal=True, scale=problem.scale, enable_gqa=grouped
             )
         return out.transpose(1, 2)
+
+    return run
+
+
+def sdpa_backward_runner(problem, backend, inputs, grouped):
+    """The session asks in inference mode, in which nothing is recorded; copies made outside of it are."""
+    torch = problem.torch
+    with torch.inference_mode(False), torch.enable_grad(), torch.nn.attention.sdpa_kernel([backend]):
+        inputs = [tensor.clone().requires_grad_() for tensor in inputs]
+        out = torch.nn.functional.scaled_dot_product_attention(
+            *inputs, is_causal=True, scale=problem.scale, enable_gqa=grouped
+        )
+        d_out = torch.nn.functional.pad(problem.d_out.clone(), (0, out.shape[-1] - problem.v_dim)).transpose(1, 2)
+
+    def run():
+        with torch.inference_mode(False):
+            return torch.autograd.grad(out, inputs, d_out, retain_graph=True)[0].transpose(1, 2)
 
     return run
 
