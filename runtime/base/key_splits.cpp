@@ -66,6 +66,17 @@ bool hasManyRows(const Spec &spec, const Maxima &maxima) {
   return countUpTo(kManyRows, spec.group(), spec, maxima) == kManyRows;
 }
 
+int64_t queryParts(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kTile = 64;
+  const int64_t tokens = bucketOf(maxima.seqlenK);
+  const int64_t keys = fieldsOf(spec.op) & kCmpGeometry ? spec.compressedBlocks(tokens) : tokens;
+  Maxima tiles = maxima;
+  tiles.seqlenQ = (keys + kTile - 1) / kTile;
+  const int64_t programs = countUpTo(kProgramsWanted, 1, spec, tiles);
+  const int64_t pairs = bucketOf(maxima.seqlenQ) * spec.group();
+  return std::clamp<int64_t>(std::min((kProgramsWanted + programs - 1) / programs, pairs / kTile), 1, KeySplits::kMost);
+}
+
 KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {
   const int64_t tokens = bucketOf(maxima.seqlenK);
   const std::array<int64_t, 3> keys = {spec.compressedBlocks(tokens),

@@ -31,6 +31,11 @@ int64_t rankSegment(const Spec &spec, const Maxima &maxima);
 // Returns how many blocks of each segment the kernel `rank` keeps: at least sel_count, the length of a block list.
 int64_t keptOfSegment(const Spec &spec);
 
+// Returns how many programs share the queries that see a tile of keys, where the gradients of keys are computed: as
+// many as make 512 programs with tiles of 64 keys, but at most 16, and not more than there are tiles of 64 pairs of a
+// query and a query head of a group. The number depends on buckets alone.
+int64_t queryParts(const Spec &spec, const Maxima &maxima);
+
 struct KeySplits {
   static constexpr int64_t kMost = 16; // splits of one branch
   std::array<int64_t, 3> counts = {};  // splits of cmp, sel, win; 0 where a branch has no kernel

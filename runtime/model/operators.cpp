@@ -102,6 +102,9 @@ constexpr Operand kAttentionDkvOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                              {T::kDKComp, T::kDKComp, kOut, V::kDK},
                                              {T::kDVComp, T::kDVComp, kOut, V::kDV}};
 
+constexpr V kPartsViews[] = {V::kDkParts, V::kDvParts};
+constexpr V kSumPartsViews[] = {V::kDkParts, V::kDvParts, V::kDK, V::kDV};
+
 constexpr V kCombineViews[] = {V::kReadsCmp, V::kReadsSel, V::kReadsWin, V::kReads};
 // What plans pass to the kernels of internal operators. Operators that one tile program defines, or that run in one
 // kind of step, share a list: a kernel takes all tensors that its program declares.
@@ -399,7 +402,14 @@ constexpr OperatorDef kOperatorTable[] = {
      .constants = kLayoutConstant,
      .tuning = kAlone,
      .keys = MetKeys::kWindow,
-     .operands = kAttentionDkvOperands},
+     .operands = kAttentionDkvOperands,
+     .planViews = kPartsViews},
+    {.op = Operator::kSumParts,
+     .name = "sum_parts",
+     .fields = kQk | kV | kCmpGeometry,
+     .constants = kLayoutConstant,
+     .tuning = kNone,
+     .planViews = kSumPartsViews},
 };
 
 namespace {

@@ -48,8 +48,9 @@ enum class Operator : int {
   kDeltas,
   kAttentionDq,
   kAttentionDkv,
+  kSumParts,
 };
-inline constexpr size_t kOperators = static_cast<size_t>(Operator::kAttentionDkv) + 1;
+inline constexpr size_t kOperators = static_cast<size_t>(Operator::kSumParts) + 1;
 
 // The fields of a spec that an operator reads. A bit of SpecField stands for one field, or for fields that are always
 // read together.

@@ -192,7 +192,8 @@ std::map<std::string, int64_t> GradientProblem::gridSizes() const {
           {"kv_heads", attention.spec.kvHeads},
           {"max_seqlen_q", queries},
           {"max_seqlen_k", keys},
-          {"max_tokens_q", q.batches * q.times}};
+          {"max_tokens_q", q.batches * q.times},
+          {"splits", 1}};
 }
 
 std::vector<double> GradientProblem::gradientOfOut() const {

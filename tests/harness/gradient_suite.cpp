@@ -96,6 +96,9 @@ protected:
       array->bind(arguments, name);
     for (const auto &[name, array] : {std::pair("lse", &lse), {"delta", &delta}})
       array->bind(arguments, name, /*columnsToo=*/true);
+    arguments.i32("splits", 1);
+    for (const char *parts : {"dk_parts", "dv_parts"})
+      arguments.view(parts, nullptr, {0, 0, 0});
     kernel.run(arguments, problem.gridSizes());
     std::vector<double> k, v;
     for (const reference::KeyGradient &own : wanted.keys) {

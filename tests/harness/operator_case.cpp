@@ -165,6 +165,14 @@ std::vector<OperatorCase> operatorTable() {
   nsa("group_of_128", [](Spec &s) { s.queryHeads = 128, s.kvHeads = 1, s.qkDim = s.vDim = 16; }, {{120}, {120}});
   nsa("gate_sigmoid", [](Spec &s) { s.gate = Gate::kSigmoid; }, {{120}, {120}});
   nsa("gate_softmax_per_group", [](Spec &s) { s.gate = Gate::kSoftmax, s.gatePerGroup = true; }, {{120}, {120}});
+  // So few queries that one program takes all of them for a tile of keys.
+  for (const Operator op : {Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd}) {
+    Spec spec = smallSpec(op, DType::kBf16);
+    spec.queryHeads = spec.kvHeads = 3;
+    add(std::string(operatorName(op)) + "_one_part", spec, {{60, 60}, {60, 60}});
+    spec.layout = Layout::kPacked;
+    add(std::string(operatorName(op)) + "_one_part_packed", spec, {{31, 0, 9, 60}, {210, 90, 9, 60}});
+  }
   for (const Gate gate : {Gate::kValue, Gate::kSigmoid, Gate::kSoftmax})
     for (const bool perGroup : {false, true})
       for (const int32_t branches : {int32_t{kAllBranches}, kBranchCmp | kBranchWin, int32_t{kBranchSel}}) {

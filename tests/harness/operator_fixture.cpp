@@ -1,5 +1,7 @@
 #include "tests/harness/operator_fixture.h"
 
+#include "runtime/base/key_splits.h"
+
 #include "tests/harness/seed.h"
 #include "tools/reference/block_list.h"
 #include "tools/reference/elements.h"
@@ -95,6 +97,8 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     kernels.push_back("sequences");
   if (definitionOf(spec.op).isAttentionGradient()) {
     kernels.insert(kernels.end(), {"deltas", "attention_dq", "attention_dkv"});
+    if (queryParts(spec, maxima) > 1)
+      kernels.push_back("sum_parts");
     return kernels;
   }
   if (spec.op != Operator::kNsa) {

@@ -457,8 +457,9 @@ static_assert(std::ranges::all_of(kGraphs, [](const Graph *graph) { return isCon
 } // namespace
 
 std::string_view roleName(Role role, Operator op) {
-  constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp",     "scores", "rank", "select",
-                                         "ascend",    "sel",    "win",      "combine", "deltas", "dq",   "dkv"};
+  constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp", "scores",
+                                         "rank",      "select", "ascend",   "sel", "win",
+                                         "combine",   "deltas", "dq",       "dkv", "sum"};
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }
 

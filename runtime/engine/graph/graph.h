@@ -31,9 +31,10 @@ enum class Role : uint8_t {
   kDeltas, // from here to kDkv: gradients of attention
   kDq,
   kDkv,
+  kSumParts,
   kMain // the kernel of an operator that is a single kernel
 };
-inline constexpr int kRoles = 15;
+inline constexpr int kRoles = 16;
 // Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
 // of the operator.
 std::string_view roleName(Role role, Operator op);
@@ -67,16 +68,19 @@ enum class Buffer : uint8_t {
   kKeptBlocks,
   kChoice,
   kDelta,
+  kDkParts, // gradients of keys, of programs that share the queries that see a key
+  kDvParts,
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
 
 // A buffer is an array [copies, rows, heads, columns].
 struct GraphBuffer {
-  enum class Copies : uint8_t { kOne, kTwo, kSplits, kCmpSplits };
+  enum class Copies : uint8_t { kOne, kTwo, kSplits, kCmpSplits, kQueryParts };
   enum class Rows : uint8_t {
     kSequences,
     kCompressed, // the compressed rows of all sequences
+    kKeys,       // the keys that the operator attends, tokens or compressed rows, of all sequences
     kStaged,     // the tokens of all new compressed blocks
     kChunk,      // the queries of a chunk
     kQueries     // all queries
@@ -117,6 +121,7 @@ struct Binding {
   int32_t branches = 0;              // absent unless one of these branches is on; 0: of each spec
   bool ifReads = false;              // absent unless the caller has bound the tensor `reads`
   TensorName sameAbsent = kNoTensor; // absent where this tensor has the same data
+  Buffer unless = Buffer::kNone;     // absent where the plan has this buffer
 };
 
 // Returns the role of what an argument is bound to, or nullopt for an argument that is absent from a plan.

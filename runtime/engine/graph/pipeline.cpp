@@ -78,6 +78,8 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes
       for (const Operand &operand : operandsOf(node.op.value_or(spec.op)))
         step.arguments.push_back({operand.view, operand.name});
     for (Binding binding : node.bindings) {
+      if (hasBuffer(graph, binding.unless, spec, maxima))
+        continue;
       if (!hasBuffer(graph, binding.buffer, spec, maxima))
         binding.buffer = Buffer::kNone;
       step.arguments.push_back(binding);

@@ -50,6 +50,9 @@ struct Extents {
       return maxima.batch;
     case Rows::kCompressed:
       return Saturated(maxima.batch) * spec.compressedBlocks(maxima.seqlenK);
+    case Rows::kKeys:
+      return Saturated(maxima.batch) *
+             (fieldsOf(spec.op) & kCmpGeometry ? spec.compressedBlocks(maxima.seqlenK) : maxima.seqlenK);
     case Rows::kStaged: // all new tokens, and for each sequence the tokens of an unfinished block
       return queries() + Saturated(maxima.batch) * (spec.cmpBlock - 1);
     case Rows::kChunk:
@@ -99,6 +102,8 @@ struct Extents {
       return shares.counts[0] + shares.counts[1] + shares.counts[2];
     case kCmpSplits:
       return shares.counts[0];
+    case kQueryParts:
+      return queryParts(spec, maxima);
     }
     return 0;
   }
@@ -156,6 +161,7 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, size_t scra
     if (node.isIn(spec, maxima))
       roles |= uint32_t{1} << static_cast<int>(node.role);
   shares = graph.isOfFew ? ShareRanges(spec, maxima) : ShareRanges();
+  parts = definitionOf(spec.op).isAttentionGradient() ? queryParts(spec, maxima) : 1;
   Extents extents{.spec = spec, .maxima = maxima, .shares = shares};
   const ElementTypes types = spec.types();
   const auto isMade = [&](const GraphBuffer &buffer) { return (roles >> static_cast<int>(buffer.maker) & 1) != 0; };

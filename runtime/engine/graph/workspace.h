@@ -68,6 +68,7 @@ struct WorkspaceLayout {
   }
 
   ShareRanges shares;   // for decode with few queries
+  int64_t parts = 1;    // of gradients of keys (queryParts)
   int64_t compRows = 0; // of all sequences together; 0 in the dense layout
   size_t definitionScratch = 0;
   std::array<size_t, 2> compared = {}; // second outputs of a kernel, and outputs of its definition

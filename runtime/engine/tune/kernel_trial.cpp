@@ -307,6 +307,7 @@ KernelCall KernelTrial::begin(const Lengths &lengths) const {
   setScalar(call.scalars, Scalar::kTotalQ, packed ? rowsOf(Lead::kQueries, lengths) : longestQ);
   setScalar(call.scalars, Scalar::kTotalK, packed ? rowsOf(Lead::kKeys, lengths) : longestK);
   setScalar(call.scalars, Scalar::kTotalC, rowsOf(Lead::kBlocks, lengths));
+  setScalar(call.scalars, Scalar::kSplits, 1);
   setScalar(call.scalars, Scalar::kBatch, static_cast<int64_t>(lengths.q.size()));
   Maxima sizes;
   sizes.batch = static_cast<int64_t>(lengths.q.size());
