@@ -72,7 +72,7 @@ constexpr Operand kCombineBwdOperands[] = {{T::kOCmp, T::kOCmp, kIn, V::kOCmp},
                                            {T::kDOSel, T::kDOSel, kOptionalOut, V::kDOSel},
                                            {T::kDOWin, T::kDOWin, kOptionalOut, V::kDOWin}};
 
-// The gradients of attention. The gradient of a tensor is bound under the name of the tensor that serves.
+// The gradients of attention. A call binds d_k_win if it binds k_win, and d_k if it binds k.
 #define NSA_ATTENTION_BWD_OPERANDS                                                                                     \
   {T::kOut, T::kOut, kIn, V::kOut}, {T::kLse, T::kLse, kIn, V::kLse}, {T::kDOut, T::kDOut, kIn, V::kDOut}, {           \
     T::kDelta, T::kDelta, kOptionalOut, V::kDelta                                                                      \
@@ -280,6 +280,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .fields = kQk | kRotary,
      .constants = kLayoutConstant,
      .tuning = kAlone,
+     .gradientOf = Operator::kRotate,
      .operands = kRotateOperands},
     {.op = Operator::kCombineBwd,
      .name = "combine_bwd",
@@ -288,6 +289,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .constants = kLayoutConstant,
      .lengths = Lengths::kQueries,
      .tuning = kAlone,
+     .gradientOf = Operator::kCombine,
      .operands = kCombineBwdOperands},
     {.op = Operator::kDenseBwd,
      .name = "dense_bwd",
@@ -297,6 +299,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .tuning = kNone,
      .keys = MetKeys::kAll,
      .isWhole = true,
+     .gradientOf = Operator::kDense,
      .operands = kAttentionBwdOperands},
     {.op = Operator::kWindowBwd,
      .name = "window_bwd",
@@ -306,6 +309,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .tuning = kNone,
      .keys = MetKeys::kWindow,
      .isWhole = true,
+     .gradientOf = Operator::kWindow,
      .operands = kAttentionBwdOperands},
     {.op = Operator::kCmpBwd,
      .name = "cmp_bwd",
@@ -315,6 +319,7 @@ constexpr OperatorDef kOperatorTable[] = {
      .tuning = kNone,
      .keys = MetKeys::kBlocks,
      .isWhole = true,
+     .gradientOf = Operator::kCmp,
      .operands = kCmpBwdOperands},
     {.op = Operator::kSequences,
      .name = "sequences",

@@ -128,6 +128,7 @@ struct OperatorDef {
   bool hasCache = false; // fills a cache, and attends what is in it
   // The same computation with a cache, or without: set for the operators that launch the kernels of others.
   Operator counterpart = op;
+  Operator gradientOf = op; // of a gradient: the operator that is differentiated
   // The tile program that defines the operator, if other templates implement it too. The option force_variant chooses
   // one of the templates.
   std::string_view definingTemplate{};
@@ -142,7 +143,7 @@ struct OperatorDef {
   // True: the operator is the sum of branches, of which a spec may have some.
   constexpr bool hasBranches() const { return isWhole && (fields & kGates); }
   // True: the operator computes gradients of attention.
-  constexpr bool isAttentionGradient() const { return isAttention() && isWhole; }
+  constexpr bool isAttentionGradient() const { return gradientOf != op && isAttention(); }
   constexpr bool isForward() const { return counterpart != op && !hasCache; } // nsa
   // Returns whether plans pass the view to the operator's kernels.
   bool mayTake(View view) const;

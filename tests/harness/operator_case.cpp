@@ -165,6 +165,25 @@ std::vector<OperatorCase> operatorTable() {
   nsa("group_of_128", [](Spec &s) { s.queryHeads = 128, s.kvHeads = 1, s.qkDim = s.vDim = 16; }, {{120}, {120}});
   nsa("gate_sigmoid", [](Spec &s) { s.gate = Gate::kSigmoid; }, {{120}, {120}});
   nsa("gate_softmax_per_group", [](Spec &s) { s.gate = Gate::kSoftmax, s.gatePerGroup = true; }, {{120}, {120}});
+  // Rows whose gradient is 0 but for rounding, because each query sees one key.
+  for (const DType dtype : kTypes) {
+    const std::string end = "_of_one_key_" + std::string(dtypeName(dtype));
+    add("dense_bwd" + end, smallSpec(Operator::kDenseBwd, dtype), {{1, 1}, {1, 1}});
+    Spec window = smallSpec(Operator::kWindowBwd, dtype);
+    window.window = 1;
+    add("window_bwd" + end, window, {{37, 37}, {37, 37}});
+    add("cmp_bwd" + end, smallSpec(Operator::kCmpBwd, dtype), {{17}, {17}});
+  }
+  // Keys without a query, and blocks of one token.
+  for (const Operator op : {Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd}) {
+    Spec spec = smallSpec(op, DType::kF32);
+    spec.layout = Layout::kPacked;
+    add(std::string(operatorName(op)) + "_without_queries", spec, {{0, 0}, {50, 33}});
+  }
+  Spec tokens = smallSpec(Operator::kCmpBwd, DType::kF32);
+  tokens.cmpBlock = tokens.cmpStride = 1;
+  tokens.layout = Layout::kPacked;
+  add("cmp_bwd_blocks_of_one_token", tokens, {{40, 30}, {70, 30}});
   // So few queries that one program takes all of them for a tile of keys.
   for (const Operator op : {Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd}) {
     Spec spec = smallSpec(op, DType::kBf16);
@@ -306,14 +325,6 @@ OperatorCase drawOperatorCase(const Geometry &geometry, Operator op, std::mt1993
     }
   }
   return drawn;
-}
-
-bool OperatorCase::hasGradients() const {
-  constexpr int64_t kEnough = 8;
-  for (size_t i = 0; i < lengths.q.size(); ++i)
-    if (lengths.q[i] > 0 && spec.keysMet(lengths.k[i] - lengths.q[i] / 2) >= kEnough)
-      return true;
-  return !definitionOf(spec.op).isAttentionGradient();
 }
 
 } // namespace nsa::test

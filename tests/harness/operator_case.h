@@ -20,9 +20,6 @@ struct OperatorCase {
 
   std::string text() const;
   tools::OperatorInputs drawInputs(uint64_t seed) const;
-  // Returns false for gradients of attention where hardly a query meets several keys. The softmax of one score does not
-  // depend on the score, so these gradients are 0, and a relative error says nothing.
-  bool hasGradients() const;
 };
 
 // Binds the positions of the sequences' first keys.

@@ -18,11 +18,13 @@ void addScaled(double *sum, double factor, const double *row, int64_t columns) {
     sum[column] += factor * row[column];
 }
 
+double norm(const double *row, int64_t columns) { return std::sqrt(dot(row, row, columns)); }
+
 // What one query of one head adds.
 class QueryGradient {
 public:
   QueryGradient(const Attention &attention, const Sequence &sequence, int64_t query, int64_t head)
-      : a(attention), sequence(sequence), query(query), head(head), kvHead(head / a.spec.group()),
+      : a(attention), sequence(sequence), query(query), kvHead(head / a.spec.group()),
         row((sequence.firstRow + query) * a.spec.queryHeads + head),
         firstKey(definitionOf(a.spec.op).keys == MetKeys::kBlocks ? sequence.blockBegin : sequence.keyBegin),
         q(readRow(a.q, sequence.batch, sequence.queryBegin + query, head, a.spec.qkDim)) {}
@@ -33,24 +35,28 @@ public:
     delta = dot(&result.out[row * a.spec.vDim], &dOut[row * a.spec.vDim], a.spec.vDim);
     for (const KeyRange &range : allowedKeys(a, sequence, query, kvHead))
       for (int64_t key = range.begin; key < range.end; ++key)
-        addKey(key, result.lse[row], delta, dOut, keys, key, &gradient.q[row * a.spec.qkDim]);
+        addKey(key, result.lse[row], delta, dOut, keys, key, &gradient.q[row * a.spec.qkDim], &gradient.qTerms[row]);
   }
 
-  // What the query adds to the gradients of one key, which stand at `place`, and to `dQ` unless it is null.
+  // What the query adds to the gradients of one key, which stand at `place`, and to its own unless they are null.
   void addKey(int64_t key, double lse, double delta, const std::vector<double> &dOut, KeyGradient &keys, int64_t place,
-              double *dQ) const {
+              double *dQ, double *qTerms) const {
     const double scale = softmaxScale(a.spec);
     const double *dRow = &dOut[row * a.spec.vDim];
     const std::vector<double> k = readRow(a.k, sequence.keyBatch, firstKey + key, kvHead, a.spec.qkDim);
     const std::vector<double> v = readRow(a.v, sequence.keyBatch, firstKey + key, kvHead, a.spec.vDim);
     const double weight = std::exp(scale * dot(q.data(), k.data(), a.spec.qkDim) - lse);
     const double dScore = weight * (dot(v.data(), dRow, a.spec.vDim) - delta);
+    const double term = scale * weight * norm(dRow, a.spec.vDim) * norm(v.data(), a.spec.vDim);
     const int64_t keyRow = place * a.spec.kvHeads + kvHead;
     keys.attended[keyRow] = true;
+    keys.kTerms[keyRow] += term * term * dot(q.data(), q.data(), a.spec.qkDim);
     addScaled(&keys.v[keyRow * a.spec.vDim], weight, dRow, a.spec.vDim);
     addScaled(&keys.k[keyRow * a.spec.qkDim], scale * dScore, q.data(), a.spec.qkDim);
-    if (dQ)
+    if (dQ) {
       addScaled(dQ, scale * dScore, k.data(), a.spec.qkDim);
+      *qTerms += term * term * dot(k.data(), k.data(), a.spec.qkDim);
+    }
   }
 
   bool mayAttend(int64_t key) const {
@@ -61,14 +67,15 @@ public:
 private:
   const Attention &a;
   const Sequence &sequence;
-  const int64_t query, head, kvHead, row, firstKey;
+  const int64_t query, kvHead, row, firstKey;
   const std::vector<double> q;
 };
 
 KeyGradient zeros(const Spec &spec, int64_t keys) {
   return {.k = std::vector(static_cast<size_t>(keys * spec.kvHeads * spec.qkDim), 0.0),
           .v = std::vector(static_cast<size_t>(keys * spec.kvHeads * spec.vDim), 0.0),
-          .attended = std::vector(static_cast<size_t>(keys * spec.kvHeads), false)};
+          .attended = std::vector(static_cast<size_t>(keys * spec.kvHeads), false),
+          .kTerms = std::vector(static_cast<size_t>(keys * spec.kvHeads), 0.0)};
 }
 
 } // namespace
@@ -78,6 +85,7 @@ AttentionGradient differentiate(const Attention &a, const AttentionResult &resul
   AttentionGradient gradient;
   gradient.q.assign(rows * a.spec.queryHeads * a.spec.qkDim, 0.0);
   gradient.delta.assign(rows * a.spec.queryHeads, 0.0);
+  gradient.qTerms.assign(rows * a.spec.queryHeads, 0.0);
   for (const Sequence &sequence : a.sequences) {
     const bool isCompressed = definitionOf(a.spec.op).keys == MetKeys::kBlocks;
     const int64_t keys = isCompressed ? a.spec.compressedBlocks(sequence.keys) : sequence.keys;
@@ -96,7 +104,7 @@ KeyGradient differentiateKey(const Attention &a, const Sequence &sequence, int64
     for (int64_t head = 0; head < a.spec.queryHeads; ++head) {
       const int64_t row = (sequence.firstRow + query) * a.spec.queryHeads + head;
       if (const QueryGradient own(a, sequence, query, head); own.mayAttend(key))
-        own.addKey(key, saved.lse[row], saved.delta[row], dOut, gradient, 0, nullptr);
+        own.addKey(key, saved.lse[row], saved.delta[row], dOut, gradient, 0, nullptr, nullptr);
     }
   return gradient;
 }

@@ -13,11 +13,15 @@ namespace nsa::reference {
 struct KeyGradient {
   std::vector<double> k, v;   // [keys, kv_heads, columns]
   std::vector<bool> attended; // [keys, kv_heads]: a query may attend the key. The gradients of other keys are exactly 0
+  std::vector<double> kTerms; // [keys, kv_heads]: as AttentionGradient::qTerms
 };
 
 struct AttentionGradient {
-  std::vector<double> q;         // [rows, query_heads, qk_dim]
-  std::vector<double> delta;     // [rows, query_heads]
+  std::vector<double> q;     // [rows, query_heads, qk_dim]
+  std::vector<double> delta; // [rows, query_heads]
+  // [rows, query_heads]: the sum of the squared norms of the terms of a row of `q`, each with the norm of dO
+  // times the norm of V in the place of dO V^T - delta. It says how large a row would be if nothing cancelled.
+  std::vector<double> qTerms;
   std::vector<KeyGradient> keys; // of each sequence
 };
 

@@ -65,9 +65,10 @@ CombinationGradient differentiate(const Combination &c, std::span<const double> 
         double *ofGates =
             &gradient.gates[((sequence.firstRow + query) * gateHeads + head / headsOfGate) * kBranchCount];
         for (size_t branch = 0; branch < kBranchCount; ++branch)
-          ofGates[branch] += c.spec.gate == Gate::kSoftmax   ? gates[branch] * (delta[branch] - weighted)
-                             : c.spec.gate == Gate::kSigmoid ? gates[branch] * (1 - gates[branch]) * delta[branch]
-                                                             : delta[branch];
+          if (c.spec.gate == Gate::kSoftmax || c.spec.hasBranch(1 << branch)) // others are not read
+            ofGates[branch] += c.spec.gate == Gate::kSoftmax   ? gates[branch] * (delta[branch] - weighted)
+                               : c.spec.gate == Gate::kSigmoid ? gates[branch] * (1 - gates[branch]) * delta[branch]
+                                                               : delta[branch];
       }
   return gradient;
 }

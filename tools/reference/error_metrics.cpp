@@ -82,9 +82,11 @@ static double meanSquare(std::span<const Sequence> sequences, int64_t heads, int
 }
 
 ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int64_t columns,
-                        std::span<const double> expected, const TensorView &actual, RowScale scale) {
+                        std::span<const double> expected, const TensorView &actual,
+                        const std::optional<GradientRows> &gradient) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const double leastSquare = scale == RowScale::kAtLeastMeanNorm ? meanSquare(sequences, heads, columns, expected) : 0;
+  constexpr double kShareOfTerms = 0.02;
+  const double leastSquare = gradient ? meanSquare(sequences, heads, columns, expected) : 0;
   ErrorReport report;
   double errorSquares = 0, referenceSquares = 0;
   std::vector<double> values(static_cast<size_t>(columns));
@@ -105,6 +107,9 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
           rowError += (value - row[c]) * (value - row[c]);
           rowReference += row[c] * row[c];
         }
+        if (gradient && !gradient->terms.empty())
+          rowReference = std::max(rowReference, kShareOfTerms * kShareOfTerms *
+                                                    gradient->terms[(sequence.firstRow + query) * heads + head]);
         errorSquares += rowError;
         referenceSquares += rowReference;
         // If all that counts is a reference row of zeros, no error at all is allowed.

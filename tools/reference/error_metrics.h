@@ -6,6 +6,7 @@
 #include "tools/reference/attention.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -21,9 +22,12 @@ Tolerance toleranceOf(DType dtype);
 // Of gradients. The limits are twice the limits of results.
 Tolerance gradientToleranceOf(DType dtype);
 
-// What the error of a row is relative to: the norm of the row, or, for gradients, at least the root mean square of the
-// norms of all rows. A gradient may be a small difference of large products.
-enum class RowScale { kNorm, kAtLeastMeanNorm };
+// The error of a row of a gradient is relative to the norm of the row, or, if this is larger, to the root mean square
+// of the norms of all rows, or to a fiftieth of the row's terms: a gradient may be a small difference of large
+// products, and 0 but for rounding. docs/specification.md 11 has the rule.
+struct GradientRows {
+  std::span<const double> terms{}; // of each row, the sum of the squared norms of what it is the sum of; or empty
+};
 
 struct ErrorReport {
   double relativeRms = 0;
@@ -46,7 +50,8 @@ struct ErrorReport {
 // Compares a tensor [.., heads, columns] with [rows, heads, columns] in fp64, at all queries of the sequences. A subset
 // of the rows is singleRows(sequences, rows); compressed rows are compressedRows(sequences, spec). Leaves `lse` alone.
 ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int64_t columns,
-                        std::span<const double> expected, const TensorView &actual, RowScale scale = RowScale::kNorm);
+                        std::span<const double> expected, const TensorView &actual,
+                        const std::optional<GradientRows> &gradient = std::nullopt);
 
 // Compares log-sum-exps [.., heads] with [rows, heads] and adds what it finds to the report; -inf equals only itself.
 void compareLse(std::span<const Sequence> sequences, int64_t heads, std::span<const double> expected,

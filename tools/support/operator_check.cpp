@@ -62,12 +62,12 @@ private:
   }
 
   void addGradient(T name, std::span<const Sequence> rows, int64_t heads, int64_t columns,
-                   std::span<const double> expected) {
+                   std::span<const double> expected, std::span<const double> terms = {}) {
     if (!output(name))
       return;
     const reference::Tolerance limits = reference::gradientToleranceOf(spec.dtype);
     const reference::ErrorReport report =
-        reference::compareRows(rows, heads, columns, expected, out(name), reference::RowScale::kAtLeastMeanNorm);
+        reference::compareRows(rows, heads, columns, expected, out(name), reference::GradientRows{terms});
     result.outputs.push_back({std::string(tensorName(name)), report.within(limits), report.toString(limits), report});
   }
 
@@ -114,28 +114,33 @@ private:
     const AttentionResult forward = reference::attend(attention);
     const reference::AttentionGradient expected = reference::differentiate(
         attention, forward, reference::readRows(compared, in(T::kDOut), spec.queryHeads, spec.vDim));
-    addGradient(boundGradient(View::kDQ), compared, spec.queryHeads, spec.qkDim, expected.q);
+    addGradient(boundGradient(View::kDQ), compared, spec.queryHeads, spec.qkDim, expected.q, expected.qTerms);
     addGradient(T::kDelta, compared, spec.queryHeads, 1, expected.delta);
     std::vector<Sequence> keys =
         isCompressed ? reference::compressedRows(sequences, spec) : reference::keyRows(sequences);
     std::vector<reference::KeyGradient> gradients = expected.keys;
     if (!rows.empty())
       keys = sampledKeys(keys, gradients);
-    std::vector<double> k, v;
+    std::vector<double> k, v, kTerms;
     std::vector<bool> attended;
     for (const reference::KeyGradient &own : gradients) {
+      kTerms.insert(kTerms.end(), own.kTerms.begin(), own.kTerms.end());
       k.insert(k.end(), own.k.begin(), own.k.end());
       v.insert(v.end(), own.v.begin(), own.v.end());
       attended.insert(attended.end(), own.attended.begin(), own.attended.end());
     }
-    addKeyGradient(boundGradient(View::kDK), keys, spec.qkDim, k, attended);
+    addKeyGradient(boundGradient(View::kDK), keys, spec.qkDim, k, attended, kTerms);
     addKeyGradient(boundGradient(View::kDV), keys, spec.vDim, v, attended);
   }
-  // Where single rows are compared, the gradients of single keys of the first sequence, from the first one to the last
-  // one. They take what the forward pass saved.
+  // Where single rows are compared, the gradients of single keys of the first sequence that has keys, from the first
+  // one to the last one. They take what the forward pass saved.
   std::vector<Sequence> sampledKeys(const std::vector<Sequence> &keys,
                                     std::vector<reference::KeyGradient> &gradients) const {
-    constexpr int64_t kSamples = 5;
+    constexpr int64_t kMostSamples = 5;
+    gradients.clear();
+    const auto first = std::ranges::find_if(keys, [](const Sequence &sequence) { return sequence.queries > 0; });
+    if (first == keys.end())
+      return {};
     const reference::Attention attention{
         .spec = spec, .q = in(View::kQ), .k = in(View::kK), .v = in(View::kV), .sequences = sequences};
     const std::vector<double> dOut = reference::readRows(sequences, in(T::kDOut), spec.queryHeads, spec.vDim);
@@ -143,22 +148,23 @@ private:
     reference::SavedRows saved{.lse = reference::readRows(sequences, in(T::kLse), spec.queryHeads, 1), .delta = {}};
     for (size_t row = 0; row < saved.lse.size(); ++row)
       saved.delta.push_back(reference::dot(&out[row * spec.vDim], &dOut[row * spec.vDim], spec.vDim));
-    std::vector<Sequence> samples;
-    gradients.clear();
-    for (int64_t i = 0; i < kSamples; ++i) {
-      const int64_t key = i * (keys.front().queries - 1) / (kSamples - 1);
-      gradients.push_back(reference::differentiateKey(attention, sequences.front(), key, saved, dOut));
-      samples.push_back({.batch = keys.front().batch, .queryBegin = keys.front().queryBegin + key, .queries = 1});
+    const Sequence &sequence = sequences[static_cast<size_t>(first - keys.begin())];
+    const int64_t samples = std::min(kMostSamples, first->queries);
+    std::vector<Sequence> sampled;
+    for (int64_t i = 0; i < samples; ++i) {
+      const int64_t key = samples == 1 ? 0 : i * (first->queries - 1) / (samples - 1);
+      gradients.push_back(reference::differentiateKey(attention, sequence, key, saved, dOut));
+      sampled.push_back({.batch = first->batch, .queryBegin = first->queryBegin + key, .queries = 1});
     }
-    return reference::renumberRows(std::move(samples));
+    return reference::renumberRows(std::move(sampled));
   }
   T boundGradient(View view) const {
     const Operand &operand = *definitionOf(spec.op).operandOf(view);
     return output(operand.name) ? operand.name : operand.otherwise;
   }
   void addKeyGradient(T name, std::span<const Sequence> keys, int64_t columns, std::span<const double> expected,
-                      const std::vector<bool> &attended) {
-    addGradient(name, keys, spec.kvHeads, columns, expected);
+                      const std::vector<bool> &attended, std::span<const double> terms = {}) {
+    addGradient(name, keys, spec.kvHeads, columns, expected, terms);
     OutputCheck &check = result.outputs.back();
     std::vector<double> row(static_cast<size_t>(columns));
     for (const Sequence &sequence : keys)

@@ -372,13 +372,12 @@ Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const Operat
 }
 
 Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &accelerator) {
-  const std::string_view name = operatorName(inputs.spec.op);
-  const OperatorDef *forward = findOperator(name.substr(0, name.size() - std::string_view("_bwd").size()));
-  assert(forward && definitionOf(inputs.spec.op).isAttentionGradient());
+  assert(definitionOf(inputs.spec.op).isAttentionGradient());
+  const OperatorDef &forward = definitionOf(definitionOf(inputs.spec.op).gradientOf);
   OperatorInputs own{.spec = inputs.spec, .maxima = inputs.maxima, .extents = inputs.extents, .tensors = {}};
-  own.spec.op = forward->op;
+  own.spec.op = forward.op;
   for (const auto &[tensor, values] : inputs.tensors)
-    if (forward->operandOf(tensor) || tensor == TensorName::kCuSeqlensQ || tensor == TensorName::kCuSeqlensK)
+    if (forward.operandOf(tensor) || tensor == TensorName::kCuSeqlensQ || tensor == TensorName::kCuSeqlensK)
       own.tensors[tensor] = values;
   NSA_ASSIGN_OR_RETURN(const PlanHandle plan, createPlan(engine, own.spec, own.maxima, accelerator.stream()));
   NSA_ASSIGN_OR_RETURN(RunResult result, runOnce(accelerator, plan.get(), own, {TensorName::kLse}));

@@ -89,9 +89,10 @@ private:
                                         : "must be bound");
     }
     for (const Operand &operand : operands)
-      if (const TensorName *gradient = operand.isWritten() ? boundName(operand) : nullptr)
-        if (const std::optional<TensorName> of = gradientOf(*gradient); of && !isRead(*of))
-          return BoundTensors::broken(*gradient, "", "bound",
+      for (const TensorName gradient : {operand.name, operand.otherwise})
+        if (const std::optional<TensorName> of = gradientOf(gradient);
+            of && operand.isWritten() && tensors.find(gradient) && !isRead(*of))
+          return BoundTensors::broken(gradient, "", "bound",
                                       "is the gradient of " + std::string(tensorName(*of)) +
                                           ", which this call does not read");
     // An angle has both.
@@ -282,7 +283,9 @@ private:
     setScalar(call.scalars, Scalar::kSeqlenQ, packed ? 0 : queries.extent);
     setScalar(call.scalars, Scalar::kSeqlenK, packed ? 0 : timeK);
     setScalar(call.scalars, Scalar::kTotalQ, queries.source ? queries.extent : kUnbounded);
-    setScalar(call.scalars, Scalar::kTotalK, keys.source ? keys.extent : kUnbounded);
+    // Where a block is one token, kernels address blocks as tokens.
+    const bool blocksAreTokens = blocks.source && spec.cmpBlock == 1;
+    setScalar(call.scalars, Scalar::kTotalK, keys.source ? keys.extent : blocksAreTokens ? blocks.extent : kUnbounded);
     setScalar(call.scalars, Scalar::kTotalC, blocks.source ? blocks.extent : kUnbounded);
     setScalar(call.scalars, Scalar::kBatch, call.sizes.batch);
     setScalar(call.scalars, Scalar::kCapacity, cache.capacity());

@@ -83,13 +83,13 @@ inline constexpr GraphBuffer kGradientBuffers[] = {
     {Buffer::kDvParts, Role::kSumParts, GraphBuffer::Rows::kKeys, GraphBuffer::Heads::kKv, GraphBuffer::Columns::kVDim,
      TensorRole::kStatistics, GraphBuffer::Copies::kQueryParts}};
 
-inline constexpr auto kTokenGradients = GradientBindings::of(
+inline constexpr auto kTokenBindings = GradientBindings::of(
     {TensorName::kQ, TensorName::kKWin, TensorName::kVWin, TensorName::kDQ, TensorName::kDKWin, TensorName::kDVWin});
-inline constexpr auto kBlockGradients =
+inline constexpr auto kBlockBindings =
     GradientBindings::of({TensorName::kQCmp, TensorName::kKComp, TensorName::kVComp, TensorName::kDQCmp,
                           TensorName::kDKComp, TensorName::kDVComp});
-inline constexpr auto kTokenGradientNodes = gradientNodes(kTokenGradients);
-inline constexpr auto kBlockGradientNodes = gradientNodes(kBlockGradients);
+inline constexpr auto kTokenGradientNodes = gradientNodes(kTokenBindings);
+inline constexpr auto kBlockGradientNodes = gradientNodes(kBlockBindings);
 inline constexpr Graph kDenseBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kDenseBwd};
 inline constexpr Graph kWindowBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kWindowBwd};
 inline constexpr Graph kCmpBwd = {kBlockGradientNodes, kGradientBuffers, Operator::kCmpBwd};

@@ -1,4 +1,5 @@
-// What graphs of several operators have in common (graph.h): the kernel that checks the lengths of a packed batch.
+// What graphs of several operators have in common (graph.h): the kernel that checks the lengths of a packed batch, and
+// the spec of a step that compresses nothing.
 // Thread-safety: constants and pure functions.
 #pragma once
 
@@ -7,7 +8,7 @@
 
 namespace nsa {
 
-// Where nothing is compressed, one kernel serves whatever these fields hold.
+// Where nothing is compressed, one kernel serves whatever cmp_block and cmp_stride are.
 inline void dropCompression(Spec &step, const Spec &whole) {
   const uint32_t fields = fieldsOf(whole.op);
   if (!(fields & kCmpGeometry) || ((fields & kGates) && !(whole.branches & (kBranchCmp | kBranchSel))))

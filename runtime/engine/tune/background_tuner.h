@@ -33,7 +33,7 @@ public:
     // `tune` sets `better` to true if it measured or compiled a kernel that later plans get. `tune` may set `better`
     // and also return an error, because one kernel of a plan may become better while another kernel fails.
     std::function<Status(const StopSignal &stop, bool &better)> tune;
-    std::function<void()> tell; // tells the host of a better kernel, on the thread; may be empty
+    std::function<void()> tell{}; // tells the host of a better kernel, on the thread; may be empty
   };
   // `prepare` is called once, on the new thread, before the first problem.
   BackgroundTuner(std::function<void()> prepare, Counters &counters, Logger logger);

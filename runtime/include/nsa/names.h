@@ -4,8 +4,8 @@
 
 /* clang-format off */
 /* The names of the tensors that each operator takes. In a shape, `..` is [batch, time] in the dense layout and [total]
- * in the packed layout. In the packed layout every operator but combine also takes CU_SEQLENS_Q and CU_SEQLENS_K. If
- * only one of CU_SEQLENS_Q and CU_SEQLENS_K is bound, its lengths are used for both queries and keys.
+ * in the packed layout. In the packed layout every operator but combine and combine_bwd also takes CU_SEQLENS_Q
+ * and CU_SEQLENS_K. If only one of them is bound, its lengths are used for both queries and keys.
  * "A else B" means that the operator reads B if A is not bound, so that all branches may read the same K and V.
  * Brackets mark tensors that a call may leave out.
  *
@@ -23,11 +23,12 @@
  *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [READS]
  *   rotate, rotate_bwd  X, [COS and SIN]                    -> OUT
  *   combine_bwd    O_CMP, O_SEL, O_WIN (of the branches that are on), GATES, D_OUT -> D_GATES, [D_O_*]
- *   dense_bwd, window_bwd  Q, K_WIN else K, V_WIN else V, OUT, LSE, D_OUT -> D_Q, D_K_WIN or D_K, D_V_WIN or D_V, [DELTA]
+ *   dense_bwd, window_bwd  Q, K_WIN else K, V_WIN else V, OUT, LSE, D_OUT
+ *                  -> D_Q, D_K_WIN or D_K, D_V_WIN or D_V, [DELTA]
  *   cmp_bwd        Q_CMP else Q, K_COMP, V_COMP, OUT, LSE, D_OUT -> D_Q_CMP or D_Q, D_K_COMP, D_V_COMP, [DELTA]
  *
- * D_X is the gradient of X, and has the shape of X. A call binds D_K_WIN if it binds K_WIN, and D_K if it binds K; so for
- * the others. The gradients read OUT and LSE as the forward pass wrote them. Sums are fp32, and each gradient is rounded
+ * D_X is the gradient of X, and has the shape of X. A call binds D_K_WIN if it reads K_WIN, and D_K if it reads K, and so
+ * for the others. The gradients read OUT and LSE as the forward pass wrote them. Sums are fp32, and each gradient is rounded
  * once. The gradients of keys and values that no query attends are 0.
  *
  * Shapes

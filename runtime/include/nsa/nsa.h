@@ -137,10 +137,10 @@ typedef struct nsa_spec {
   int32_t kv_heads;    /* rotate: the heads of X, also where X are queries */
   int32_t qk_dim;
   int32_t v_dim;
-  int32_t window; /* tokens, >= 1, the query's own included: window, nsa, decode. 512 */
+  int32_t window; /* tokens, >= 1, the query's own included: window, window_bwd, nsa, decode. 512 */
   float scale;    /* 0: 1/sqrt(qk_dim); at most 65536. A score, scale times the product of a query and a key, must stay
                      below 2^30. A larger score makes the outputs of its row NaN */
-  /* The operators `compress`, `cmp`, `select`, `nsa` and `decode` read these fields about compression. */
+  /* The operators `compress`, `cmp`, `cmp_bwd`, `select`, `nsa` and `decode` read these fields about compression. */
   int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
   int32_t cmp_stride; /* tokens from the begin of one block to that of the next. 16 */
   nsa_cmp_kind cmp_kind;
@@ -151,7 +151,7 @@ typedef struct nsa_spec {
   int32_t sel_count;    /* blocks that a group attends for a query, forced ones included; at most 128. 16 */
   int32_t init_blocks;  /* how many first blocks are always selected, >= 0. 1 */
   int32_t local_blocks; /* how many last blocks up to the query's own are always selected, >= 1. 2 */
-  /* The operators `combine`, `nsa` and `decode` read these fields about gates. */
+  /* The operators `combine`, `combine_bwd`, `nsa` and `decode` read these fields about gates. */
   nsa_gate gate;
   int32_t gate_per_group;        /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
   int32_t branches;              /* NSA_BRANCH_ bits; a branch that is off is not computed. NSA_BRANCHES_ALL */
@@ -169,7 +169,7 @@ typedef struct nsa_maxima {
   size_t size;
   int64_t max_batch;
   int64_t max_tokens_q; /* queries of all sequences together; 0: max_batch * max_seqlen_q */
-  int64_t max_seqlen_q; /* queries of one sequence; at most max_seqlen_k, except for compress and combine */
+  int64_t max_seqlen_q; /* queries of one sequence; at most max_seqlen_k, except for compress and combine(_bwd) */
   int64_t max_seqlen_k; /* keys of one sequence; decode: the most that its cache will ever hold */
   int64_t reserved[4];
 } nsa_maxima;
@@ -341,7 +341,7 @@ NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 typedef struct nsa_plan_options {
   size_t size;
   int32_t compare; /* 1: each run compares every kernel that had a choice with the kernel that defines its operator
-                      (docs/embedding.md). Such a run waits for the device and must not be captured, and its workspace
+                      (docs/embedding.md; not those of gradients of attention). Such a run waits for the device and must not be captured, and its workspace
                       is larger */
   int32_t flags;   /* 0 */
   int64_t reserved[6];
