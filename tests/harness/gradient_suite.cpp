@@ -73,10 +73,16 @@ class AttentionGradients : public GradientTest {
 protected:
   // The last key of each sequence is NaN for dQ, and the first query for dK and dV.
   void check(const char *program, Operator op, DType dtype, Placing placing, const std::string &warps = "") {
+    check(program, specFor(op, dtype), placing, lengthsOf(placing), warps);
+  }
+  void check(const char *program, const Spec &whole, Placing placing, std::vector<SequenceLengths> lengths,
+             const std::string &warps = "") {
+    const Operator op = whole.op;
+    const DType dtype = whole.dtype;
     SCOPED_TRACE(std::string(program) + " " + std::string(operatorName(op)) + " " + std::string(dtypeName(dtype)) +
                  " " + std::string(placingName(placing)) + " warps " + warps);
     const bool ofKeys = program == std::string("attention_dkv");
-    GradientProblem problem(specFor(op, dtype), placing, lengthsOf(placing), /*pageTokens=*/0, random);
+    GradientProblem problem(whole, placing, std::move(lengths), /*pageTokens=*/0, random);
     if (ofKeys)
       problem.poisonFirstQueries();
     else
@@ -146,6 +152,14 @@ TEST_F(AttentionGradients, OfDenseWindowAndCompressedAttention) {
         check(program, op, dtype, Placing::kDense);
       check(program, op, DType::kBf16, Placing::kPacked);
     }
+}
+
+// Numbers of tokens that 32 bits hold only one by one: two strides of a tile of keys would not fit.
+TEST_F(AttentionGradients, OfBlocksOfManyTokens) {
+  Spec spec = specFor(Operator::kCmp, DType::kF32);
+  spec.cmpBlock = spec.cmpStride = 1 << 26;
+  for (const char *program : kPrograms)
+    check(program, spec, Placing::kDense, {{9, 5 * (1 << 26) + 2}});
 }
 
 // A kernel of each number of warps. The types and layouts are those of the test above.

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <gtest/gtest.h>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -45,7 +46,7 @@ struct TestCall {
 
   int64_t timeQ() const { return spec.layout == Layout::kPacked ? 80 : 64; }
   int64_t timeK() const {
-    const bool ownTokens = spec.op != Operator::kCmp && spec.op != Operator::kSelect;
+    const bool ownTokens = spec.op != Operator::kCmp && spec.op != Operator::kCmpBwd && spec.op != Operator::kSelect;
     if (spec.op == Operator::kDecode)
       return timeQ();
     return spec.layout == Layout::kPacked ? 120 : ownTokens ? 96 : timeQ();
@@ -110,9 +111,10 @@ struct TestCall {
   }
 };
 
-constexpr Operator kOperators[] = {Operator::kDense,   Operator::kWindow, Operator::kCompress,
-                                   Operator::kCmp,     Operator::kSelect, Operator::kSel,
-                                   Operator::kCombine, Operator::kNsa,    Operator::kDecode};
+constexpr Operator kOperators[] = {Operator::kDense,  Operator::kWindow,     Operator::kCompress, Operator::kCmp,
+                                   Operator::kSelect, Operator::kSel,        Operator::kCombine,  Operator::kNsa,
+                                   Operator::kDecode, Operator::kCombineBwd, Operator::kDenseBwd, Operator::kWindowBwd,
+                                   Operator::kCmpBwd};
 
 TEST(Call, WellFormedCallsPass) {
   for (Operator op : kOperators)
@@ -174,6 +176,40 @@ TEST(Call, OneKAndVServeAllBranches) {
   EXPECT_EQ(call.check().error().field, "v");
   call.bind(T::kV);
   EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+}
+
+// A gradient has the name of the tensor that is read, also where both names are bound.
+TEST(Call, GradientsAreOfTheTensorsThatAreRead) {
+  TestCall call(Operator::kDenseBwd, Layout::kDense);
+  call.bind(T::kK);
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+  call.bind(T::kDK);
+  EXPECT_EQ(call.check().error().field, "d_k");
+  EXPECT_EQ(call.check().error().rule, "is the gradient of k, which this call does not read");
+  call.drop(T::kDKWin);
+  EXPECT_EQ(call.check().error().field, "d_k");
+  call.drop(T::kKWin);
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+  call.drop(T::kDK);
+  EXPECT_EQ(call.check().error().field, "d_k");
+  EXPECT_EQ(call.check().error().rule, "must be bound");
+  call.bind(T::kDKWin);
+  EXPECT_EQ(call.check().error().field, "d_k_win");
+  EXPECT_EQ(call.check().error().rule, "is the gradient of k_win, which this call does not read");
+}
+
+// Where a compressed block is one token, kernels address blocks as tokens, and the tensor has so many.
+TEST(Call, BlocksOfOneTokenBoundTheTokens) {
+  for (const int32_t block : {1, 2}) {
+    TestCall test(Operator::kCmpBwd, Layout::kPacked);
+    test.spec.cmpBlock = test.spec.cmpStride = block;
+    test.bindAll();
+    Call call;
+    const CallRules rules(test.spec, test.maxima);
+    ASSERT_TRUE(prepareCall(rules, test.bindings, call).isOk());
+    const auto most = static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kTotalK)]);
+    EXPECT_EQ(most, block == 1 ? 120 : std::numeric_limits<int32_t>::max());
+  }
 }
 
 TEST(Call, BrokenRulesNameTensorValueAndRule) {
