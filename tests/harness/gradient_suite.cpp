@@ -157,9 +157,9 @@ TEST_F(AttentionGradients, OfDenseWindowAndCompressedAttention) {
 // Numbers of tokens that 32 bits hold only one by one: two strides of a tile of keys would not fit.
 TEST_F(AttentionGradients, OfBlocksOfManyTokens) {
   Spec spec = specFor(Operator::kCmp, DType::kF32);
-  spec.cmpBlock = spec.cmpStride = 1 << 26;
+  spec.cmpBlock = spec.cmpStride = 1 << 27;
   for (const char *program : kPrograms)
-    check(program, spec, Placing::kDense, {{9, 5 * (1 << 26) + 2}});
+    check(program, spec, Placing::kDense, {{9, 5 * (1 << 27) + 2}});
 }
 
 // A kernel of each number of warps. The types and layouts are those of the test above.
