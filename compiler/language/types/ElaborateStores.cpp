@@ -40,10 +40,21 @@ void Elaborator::checkExistence(const Value &store, const StoreStatement &statem
              isSame(condition->operands[1], absent.bound);
     });
   };
+  // Of a row that is stored whole, what lies behind its own end is not written.
+  const auto isPadding = [&](const Presence &absent) {
+    if (absent.axis != access.columnAxis || access.chunk)
+      return false;
+    Value column{}, columns{};
+    column.op = Op::kIota;
+    column.axis = absent.axis;
+    columns.op = Op::kConstant;
+    column.element = columns.element = Element::kI32;
+    columns.number = Constant::ofInteger(absent.axis->count);
+    return isSame(absent.index, &column) && isAtMost(&columns, absent.bound);
+  };
   for (const Value *value : store.operands)
     for (const Presence &absent : value->presence) {
-      const bool isPadding = absent.axis == access.columnAxis && !access.chunk;
-      if (isPadding || !(value->axes & absent.axis->bit()) || leavesOut(absent))
+      if (isPadding(absent) || !(value->axes & absent.axis->bit()) || leavesOut(absent))
         continue;
       const std::string axis(absent.axis->name);
       error(statement.value->range, "the value exists only where " + textOf(*absent.index) + " < " +

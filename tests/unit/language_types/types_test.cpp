@@ -137,6 +137,57 @@ TEST(LanguageTypes, ColumnsEndWithTheRow) {
             "hint: store along the same index, with its bound\n");
 }
 
+// A row that is stored whole ends with its axis, of which the padding of a tile is not written.
+TEST(LanguageTypes, AWholeRowIsStoredWhereItExists) {
+  const auto messages = [](const std::string &value) {
+    LanguageProgram program("kernel x\ngrid tile = tiles, 1, 1\naxis row = 16, d = 40, w = 80, c = 16\n"
+                            "tensor x[row: time; d], (y, z)[row: time; w], wide[row: time; x: 128]\n"
+                            "scalar n: i32\nlet at = tile * 16 + iota(row) below 64\nstore y[at] = " +
+                            value + "\n");
+    program.type();
+    return program.messages();
+  };
+  EXPECT_EQ(messages("load z[at]"), "");
+  EXPECT_EQ(messages("load z[at; iota(w)]"), "");
+  EXPECT_EQ(messages("load wide[at; iota(w)]"), "");
+  EXPECT_EQ(messages("load wide[at; iota(w) below 80] + 1.0"), "");
+  EXPECT_EQ(messages("load wide[at; iota(w) below 100]"), "");
+  EXPECT_EQ(messages("mask(load x[at; iota(w)], true, 0) over w"), "");
+  EXPECT_EQ(messages("load x[at; iota(w)]"),
+            "x.tile:7:15: error: the value exists only where iota(w) < 40, and is stored to all of 'w'\n"
+            "store y[at] = load x[at; iota(w)]\n"
+            "              ^~~~~~~~~~~~~~~~~~~\n"
+            "x.tile:7:26: note: the index that its 'w' has\n"
+            "store y[at] = load x[at; iota(w)]\n"
+            "                         ^~~~~~~\n"
+            "hint: store along the same index, with its bound\n");
+  EXPECT_EQ(messages("load z[at; iota(w) below 10] + 1.0"),
+            "x.tile:7:15: error: the value exists only where iota(w) < 10, and is stored to all of 'w'\n"
+            "store y[at] = load z[at; iota(w) below 10] + 1.0\n"
+            "              ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
+            "x.tile:7:26: note: the index that its 'w' has\n"
+            "store y[at] = load z[at; iota(w) below 10] + 1.0\n"
+            "                         ^~~~~~~\n"
+            "hint: store along the same index, with its bound\n");
+  EXPECT_EQ(messages("load z[at; iota(w) below n]"),
+            "x.tile:7:15: error: the value exists only where iota(w) < n, and is stored to all of 'w'\n"
+            "store y[at] = load z[at; iota(w) below n]\n"
+            "              ^~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
+            "x.tile:7:26: note: the index that its 'w' has\n"
+            "store y[at] = load z[at; iota(w) below n]\n"
+            "                         ^~~~~~~\n"
+            "hint: store along the same index, with its bound\n");
+  // Another part of a wider row is not its begin.
+  EXPECT_EQ(messages("load wide[at; 80 + iota(w)]"),
+            "x.tile:7:15: error: the value exists only where 80 + iota(w) < 128, and is stored to all of 'w'\n"
+            "store y[at] = load wide[at; 80 + iota(w)]\n"
+            "              ^~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
+            "x.tile:7:29: note: the index that its 'w' has\n"
+            "store y[at] = load wide[at; 80 + iota(w)]\n"
+            "                            ^~~~~~~~~~~~\n"
+            "hint: store along the same index, with its bound\n");
+}
+
 // Values of which a part stands in many others are not searched through to the end.
 TEST(LanguageTypes, WhatIsMadeOfManyPartsEnds) {
   std::string text = "kernel x\ngrid tile = tiles, 1, 1\naxis row = 16, c = 32\n"
