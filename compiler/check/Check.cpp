@@ -171,8 +171,8 @@ Result<CheckReport> checkProgram(const CheckRequest &request) {
   if (tree->library) {
     // The declarations of a library are checked in a kernel that imports it.
     const std::string name(tree->library->name.text);
-    resolve = [&libraries, library = tree, name](std::string_view text) {
-      return text == name ? library : libraries(text);
+    resolve.find = [&libraries, library = tree, name](std::string_view text) {
+      return text == name ? library : libraries.find(text);
     };
     tree = files.parse("a kernel that imports " + name,
                        "kernel of_" + name + "\nimport " + name + "\ngrid 1\nthreads 32\n");

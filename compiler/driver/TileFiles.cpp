@@ -28,6 +28,15 @@ std::string templateOf(std::string_view library) {
   return std::string(kTileFolder) + std::string(kLibraryFolder) + fileOf(library);
 }
 
+// The folders in which a file's own libraries lie. A library has others beside it.
+std::vector<fs::path> libraryFoldersOf(const fs::path &file) {
+  const fs::path folder = file.parent_path();
+  std::vector<fs::path> result = {folder / kLibraryFolder};
+  if (folder.filename().string() + "/" == kLibraryFolder)
+    result.push_back(folder);
+  return result;
+}
+
 } // namespace
 
 const language::SyntaxTree *TileFiles::parse(std::string name, std::string text) {
@@ -41,12 +50,24 @@ Result<const language::SyntaxTree *> TileFiles::read(const std::string &path) {
 }
 
 language::LibraryResolver TileFiles::libraries(const std::string &path) {
-  return [this, path](std::string_view name) {
+  const auto find = [this, path](std::string_view name) {
     const auto [place, isNew] = known.try_emplace(std::string(name), nullptr);
     if (isNew)
       place->second = findLibrary(path, name);
     return place->second;
   };
+  return {find, [this, path] {
+            std::vector<std::string> names = templateLibraries();
+            for (const fs::path &folder : libraryFoldersOf(path)) {
+              std::error_code end; // a folder that cannot be read has no libraries
+              for (fs::directory_iterator entry(folder, end); !end && entry != fs::directory_iterator();
+                   entry.increment(end))
+                if (entry->path().extension() == kEnding)
+                  names.push_back(entry->path().stem().string());
+            }
+            std::ranges::sort(names);
+            return names;
+          }};
 }
 
 language::ProgramResolver TileFiles::programs(const std::string &path) {
@@ -57,15 +78,21 @@ language::ProgramResolver TileFiles::programs(const std::string &path) {
 }
 
 const language::SyntaxTree *TileFiles::findLibrary(const std::string &path, std::string_view name) {
-  const fs::path folder = fs::path(path).parent_path();
-  for (const fs::path &place : {folder / kLibraryFolder / fileOf(name), folder / fileOf(name)}) {
-    if (place.parent_path() == folder && folder.filename().string() + "/" != kLibraryFolder)
-      continue;
+  for (const fs::path &folder : libraryFoldersOf(path)) {
+    const fs::path place = folder / fileOf(name);
     if (Result<std::string> text = textOf(place))
       return parse(place.string(), std::move(*text));
   }
   const TemplateFile *file = templates.find(templateOf(name));
   return file ? parse(file->path, file->text) : nullptr;
+}
+
+std::vector<std::string> TileFiles::templateLibraries() const {
+  std::vector<std::string> names;
+  for (const TemplateFile &file : templates.files())
+    if (std::string name = fs::path(file.path).stem().string(); file.path == templateOf(name))
+      names.push_back(std::move(name));
+  return names;
 }
 
 const language::SourceFile *TileFiles::find(std::string_view name) const {
@@ -93,7 +120,8 @@ Result<std::vector<TileFiles::Program>> TileFiles::readTemplates() {
     else
       programs.push_back({&file, tree, {}});
   }
-  const language::LibraryResolver resolve = [this](std::string_view name) { return library(name); };
+  const language::LibraryResolver resolve([this](std::string_view name) { return library(name); },
+                                          [this] { return templateLibraries(); });
   for (const auto &[name, tree] : known)
     if ((void)language::filesOf(*tree, resolve, messages); messages.hasErrors())
       return templateError(messages);
@@ -113,7 +141,7 @@ Result<TileFiles::Program> TileFiles::readProgram(const ProgramSource &source) {
   Program program{&file, parse(file.path, file.text), {}};
   if (!messages.hasErrors() && !program.tree->kernel)
     return templateError({file.path, 1}, "a program is a kernel, and this file is a library");
-  const language::LibraryResolver resolve = [&](std::string_view name) -> const language::SyntaxTree * {
+  const auto find = [&](std::string_view name) -> const language::SyntaxTree * {
     const auto [place, isNew] = known.try_emplace(std::string(name), nullptr);
     if (!isNew)
       return place->second;
@@ -126,8 +154,15 @@ Result<TileFiles::Program> TileFiles::readProgram(const ProgramSource &source) {
     }
     return place->second;
   };
+  const auto names = [&] {
+    std::vector<std::string> result = templateLibraries();
+    for (const auto &[name, text] : source.libraries)
+      result.push_back(name);
+    std::ranges::sort(result);
+    return result;
+  };
   if (program.tree)
-    (void)language::filesOf(*program.tree, resolve, messages);
+    (void)language::filesOf(*program.tree, {find, names}, messages);
   if (messages.hasErrors())
     return programError(messages, file.path);
   std::ranges::sort(program.imports, {}, &TemplateFile::path);

@@ -56,6 +56,8 @@ public:
 
 private:
   const language::SyntaxTree *findLibrary(const std::string &path, std::string_view name);
+  // The names of the libraries among the templates.
+  std::vector<std::string> templateLibraries() const;
 
   const TemplateFiles &templates;
   std::deque<TemplateFile> ownFiles; // of readProgram

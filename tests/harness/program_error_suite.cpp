@@ -141,6 +141,12 @@ hint: write .. as f32
 import nothing
        ^~~~~~~
  (hint: save the text as program.tile: nsa check program.tile shows what is wrong))");
+  EXPECT_EQ(createError(scaled(edited("\n\nfixed", "\nimport softmx\n\nfixed"))),
+            R"(compile failed: program:2:8: error: there is no library 'softmx'
+import softmx
+       ^~~~~~
+hint: did you mean 'softmax'?
+ (hint: save the text as program.tile: nsa check program.tile shows what is wrong))");
   EXPECT_EQ(createError(ProgramRequest::ofText("library own\n\nfn f(x) { return x }\n", {})),
             R"(compile failed: program:1:1: error: a library is no program
 library own
@@ -372,6 +378,15 @@ import factors
        ^~~~~~~
  (hint: nsa check scaled.tile shows what is wrong))");
   scratch.write("library/factors.tile", library);
+  replaceOnce(importing, "import factors", "import factors, factrs");
+  scratch.write("scaled.tile", importing);
+  EXPECT_EQ(createError(request), R"(compile failed: scaled.tile:2:17: error: there is no library 'factrs'
+import factors, factrs
+                ^~~~~~
+hint: did you mean 'factors'?
+ (hint: nsa check scaled.tile shows what is wrong))");
+  replaceOnce(importing, "import factors, factrs", "import factors");
+  scratch.write("scaled.tile", importing);
   Result<ProgramHandle> program = request.create(engine.get(), accelerator().stream());
   ASSERT_TRUE(program) << program.status().toString();
   expectResult(*program, 5);

@@ -1,5 +1,7 @@
 #include "compiler/language/syntax/Imports.h"
 
+#include "compiler/language/syntax/Suggestion.h"
+
 #include <algorithm>
 #include <span>
 #include <string>
@@ -45,7 +47,7 @@ private:
     }
     if (!known.insert(name.text).second)
       return nullptr;
-    const SyntaxTree *library = libraries ? libraries(name.text) : nullptr;
+    const SyntaxTree *library = libraries.find(name.text);
     if (library && library->library) {
       const Name &own = library->library->name;
       if (own.text == name.text)
@@ -54,7 +56,11 @@ private:
           .note(own.range, "it says so here");
       return nullptr;
     }
-    diagnostics.error(name.range, "there is no library " + quoted(name.text));
+    Diagnostic &message = diagnostics.error(name.range, "there is no library " + quoted(name.text));
+    const std::vector<std::string> names = libraries.names ? libraries.names() : std::vector<std::string>();
+    const std::vector<std::string_view> words(names.begin(), names.end());
+    if (const std::string_view nearest = nearestWord(name.text, words); !nearest.empty())
+      message.hint("did you mean " + quoted(nearest) + "?");
     return nullptr;
   }
 

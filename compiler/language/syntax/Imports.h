@@ -5,14 +5,26 @@
 #include "compiler/language/syntax/Diagnostics.h"
 #include "compiler/language/syntax/Syntax.h"
 
+#include <concepts>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace nsa::language {
 
-// The tree of a library; nullptr where there is none of this name.
-using LibraryResolver = std::function<const SyntaxTree *(std::string_view name)>;
+// Finds the libraries of a program.
+struct LibraryResolver {
+  using Find = std::function<const SyntaxTree *(std::string_view name)>;
+  using Names = std::function<std::vector<std::string>()>;
+
+  template <std::convertible_to<Find> Function>
+  LibraryResolver(Function find, Names names = {}) : find(std::move(find)), names(std::move(names)) {}
+
+  Find find;   // the tree of a library; nullptr where there is none of this name
+  Names names; // of all libraries, among which an error suggests one; empty: it suggests none
+};
 
 // The file, and behind each file the libraries that it imports, each once. Reports a library that is not there, that
 // has another name than its file, or that imports itself.

@@ -414,4 +414,14 @@ std::vector<std::string_view> Declarations::names() const {
   return result;
 }
 
+std::vector<std::string_view> Declarations::callees() const {
+  std::vector<std::string_view> result;
+  for (const auto &[name, record] : records)
+    result.push_back(name);
+  for (const auto &[name, function] : functions)
+    result.push_back(name);
+  std::ranges::sort(result);
+  return result;
+}
+
 } // namespace nsa::language

@@ -42,6 +42,8 @@ public:
   std::optional<Element> element(std::string_view name) const;
   // All names that are declared.
   std::vector<std::string_view> names() const;
+  // All names of records and functions, which are called.
+  std::vector<std::string_view> callees() const;
 
   const KernelItem *kernel = nullptr;
   const GridItem *grid = nullptr;

@@ -89,10 +89,8 @@ Typed Elaborator::unknownFunction(const Name &callee) {
     message.hint("write " + std::string(written->second));
     return {};
   }
-  std::vector<std::string_view> known(builtInFunctions().begin(), builtInFunctions().end());
-  for (const std::string_view name : declarations.names())
-    if (declarations.function(name) || declarations.record(name))
-      known.push_back(name);
+  std::vector<std::string_view> known = declarations.callees();
+  known.insert(known.begin(), builtInFunctions().begin(), builtInFunctions().end());
   if (const std::string_view nearest = nearestWord(callee.text, known); !nearest.empty())
     message.hint("did you mean '" + std::string(nearest) + "'?");
   return {};

@@ -139,6 +139,9 @@ TEST_F(BrokenTemplates, AnImportThatBreaksARuleIsNamed) {
   EXPECT_NE(status.error().rule.find("imports itself"), std::string::npos) << status.toString();
   folder.remove("tile/library/one.tile");
   folder.remove("tile/library/two.tile");
+  folder.write("tile/library/one.tile", "library one\nimport softmx\n");
+  EXPECT_EQ(error().error().hint, "did you mean 'softmax'?");
+  folder.remove("tile/library/one.tile");
 
   // A name of a library is no path, so that no import leaves the folder.
   folder.write("secret.tile", "library secret\n");

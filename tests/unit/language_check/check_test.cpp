@@ -235,6 +235,37 @@ TEST_F(LanguageCheck, ALibraryStandsBesideItsKernel) {
                                                             "          ^\n");
 }
 
+TEST_F(LanguageCheck, ANameThatIsNearlyRightIsSuggested) {
+  const auto messages = [&](const std::string &name) {
+    return check(changed("fixed   columns\n", "import " + name + "\nfixed   columns\n")).messages;
+  };
+  // A library of the templates, and one beside the kernel.
+  EXPECT_EQ(messages("softmx"), "x.tile:3:8: error: there is no library 'softmx'\n"
+                                "import softmx\n"
+                                "       ^~~~~~\n"
+                                "hint: did you mean 'softmax'?\n");
+  EXPECT_EQ(messages("doubled"), "x.tile:3:8: error: there is no library 'doubled'\n"
+                                 "import doubled\n"
+                                 "       ^~~~~~~\n");
+  scratch.write("library/double.tile", "library double\nimport doubles\n");
+  EXPECT_EQ(messages("doubled"), "x.tile:3:8: error: there is no library 'doubled'\n"
+                                 "import doubled\n"
+                                 "       ^~~~~~~\n"
+                                 "hint: did you mean 'double'?\n");
+  // A library finds others beside it.
+  scratch.write("library/halves.tile", "library halves\n");
+  scratch.write("library/thirds.tile", "library thirds\nimport halvs\n");
+  const std::string thirds = checkProgram({.path = scratch.file("library/thirds.tile")})->messages;
+  EXPECT_NE(thirds.find("hint: did you mean 'halves'?\n"), std::string::npos) << thirds;
+  // A function of a library that is imported.
+  std::string text = changed("fixed   columns\n", "import softmax\nfixed   columns\n");
+  test::replaceOnce(text, "= load x[at; place]", "= softmax_stp(load x[at; place])");
+  EXPECT_EQ(check(text).messages, "x.tile:17:24: error: unknown function 'softmax_stp'\n"
+                                  "  store y[at; place] = softmax_stp(load x[at; place])\n"
+                                  "                       ^~~~~~~~~~~\n"
+                                  "hint: did you mean 'softmax_step'?\n");
+}
+
 // The words of all mistakes are in references_test.cpp.
 TEST_F(LanguageCheck, AReferenceStandsBesideItsKernel) {
   const std::string text = changed("fixed   columns\n", "reference plain\nfixed   columns\n");
