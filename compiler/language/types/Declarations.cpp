@@ -283,6 +283,7 @@ void Declarations::readTensor(const TensorItem::Declaration &declared) {
       continue;
     if (!declared.column.isEmpty()) {
       tensor.hasColumns = true;
+      tensor.columnName = declared.column.text;
       if (declared.columns) {
         const std::optional<int64_t> columns = integer(declared.columns);
         if (!columns)

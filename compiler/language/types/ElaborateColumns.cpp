@@ -139,7 +139,9 @@ bool Elaborator::columnsOf(const Address &address, Access &access, std::span<con
     if (!tensor.columnAxis) {
       error(address.range, "rows of '" + std::string(tensor.name) + "' have " + std::to_string(tensor.columns) +
                                " columns, say which after ';'")
-          .hint("load " + std::string(tensor.name) + "[..; column], column an index of an axis");
+          .hint("load " + std::string(tensor.name) +
+                "[..; column], column an index of an axis, or declare the row as '; " + std::string(tensor.columnName) +
+                "', where " + std::string(tensor.columnName) + " is an axis of the whole row");
       return false;
     }
     access.columnAxis = tensor.columnAxis;

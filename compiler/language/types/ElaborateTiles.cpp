@@ -281,7 +281,9 @@ Typed Elaborator::mask(const CallExpr &expr) {
   if (!isKnown)
     return fail(expr.range, "mask wants the axes along which its result ends", "mask(x, p) over key");
   const AxisSet over = axisSet(expr.over, isKnown);
-  Value *when = expr.when ? scalar(*expr.when, Element::kBool, "where a mask may fail") : nullptr;
+  Value *when = expr.when ? scalar(*expr.when, Element::kBool, "where a mask may fail",
+                                   "compare ends of indices, such as high(at) > low(index)")
+                          : nullptr;
   if (!isKnown || (expr.when && !when))
     return {};
   if (!fill.isNumber())
@@ -334,7 +336,8 @@ Typed Elaborator::masked(const Typed &typed, const Typed &typedPredicate, const 
   }
   if (unknown)
     diagnostics->warning(unknown->range, "every tile is an edge: the ends of this part of the mask are not known")
-        .hint(".. over " + std::string(expr.over.front().text) + " when CONDITION says where it may fail");
+        .hint("without 'when' the result is right, only slower; .. over " + std::string(expr.over.front().text) +
+              " when CONDITION says where it may fail");
   edge = predicateEdge;
   std::span<const Presence> presence =
       predicate ? builder.united(value->presence, predicate->presence) : value->presence;

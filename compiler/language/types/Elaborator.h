@@ -177,8 +177,9 @@ private:
   // A value of this element type: numbers become constants, elements of memory f32.
   Value *converted(const Typed &value, Element element, const SourceRange &range);
   // The scalar of this type that the expression is. Reports what is none, and returns nullptr then.
-  Value *scalar(const Expr &expr, Element element, std::string_view what);
-  Value *scalarOf(const Typed &value, Element element, const SourceRange &range, std::string_view what);
+  Value *scalar(const Expr &expr, Element element, std::string_view what, std::string_view hint = {});
+  Value *scalarOf(const Typed &value, Element element, const SourceRange &range, std::string_view what,
+                  std::string_view hint = {});
   // A tile or scalar for a place of these axes and this type.
   Value *fitted(const Typed &value, Element element, AxisSet axes, Form form, const SourceRange &range);
 

@@ -335,12 +335,13 @@ Value *Elaborator::numberOf(const Constant &number, Element element, const Sourc
   return builder.constant(isReal ? Constant::ofInteger(static_cast<int64_t>(value)) : number, element, range);
 }
 
-Value *Elaborator::scalar(const Expr &expr, Element element, std::string_view what) {
+Value *Elaborator::scalar(const Expr &expr, Element element, std::string_view what, std::string_view hint) {
   const Typed value = this->expr(expr);
-  return value ? scalarOf(value, element, expr.range, what) : nullptr;
+  return value ? scalarOf(value, element, expr.range, what, hint) : nullptr;
 }
 
-Value *Elaborator::scalarOf(const Typed &value, Element element, const SourceRange &range, std::string_view what) {
+Value *Elaborator::scalarOf(const Typed &value, Element element, const SourceRange &range, std::string_view what,
+                            std::string_view hint) {
   const bool isNone = value.kind != Typed::Kind::kNumber && !value.is(Form::kScalar);
   if (isNone) {
     const std::string is =
@@ -349,7 +350,9 @@ Value *Elaborator::scalarOf(const Typed &value, Element element, const SourceRan
             : describe(value);
     Diagnostic &message =
         error(range, std::string(what) + " is one " + std::string(nameOf(element)) + "; this is " + is);
-    if (element == Element::kBool)
+    if (!hint.empty())
+      message.hint(std::string(hint));
+    else if (element == Element::kBool)
       message.hint("c ? x : y chooses element by element; mask leaves out what is not allowed");
     return nullptr;
   }

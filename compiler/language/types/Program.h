@@ -67,6 +67,7 @@ struct Tensor {
   SourceRange range;
   NameList coordinates;
   bool hasColumns = false;
+  std::string_view columnName;      // of an axis, or of the columns that are counted
   const Axis *columnAxis = nullptr; // its own, of a whole row
   int64_t columns = 1;
   Element element = Element::kIo;
