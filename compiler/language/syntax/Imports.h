@@ -19,8 +19,10 @@ struct LibraryResolver {
   using Find = std::function<const SyntaxTree *(std::string_view name)>;
   using Names = std::function<std::vector<std::string>()>;
 
+  // NOLINTBEGIN(google-explicit-constructor): a function that finds is a resolver without names
   template <std::convertible_to<Find> Function>
   LibraryResolver(Function find, Names names = {}) : find(std::move(find)), names(std::move(names)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   Find find;   // the tree of a library; nullptr where there is none of this name
   Names names; // of all libraries, among which an error suggests one; empty: it suggests none
