@@ -26,6 +26,39 @@ TEST_P(OperatorTable, MatchesTheReference) {
 INSTANTIATE_TEST_SUITE_P(Table, OperatorTable, ::testing::ValuesIn(servedOperators()),
                          [](const auto &info) { return info.param.name; });
 
+// The gradient of `k` is d_k, and the gradient of `k_win` is d_k_win.
+TEST_F(OperatorTest, GradientsAreNamedAfterTheTensorsThatAreRead) {
+  using T = TensorName;
+  for (const Operator op : {Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd}) {
+    SCOPED_TRACE(operatorName(op));
+    OperatorInputs inputs = tools::drawInputs(smallSpec(op, DType::kBf16), {{90}, {90}}, freshSeed());
+    const auto expectOutputs = [&](const std::set<T> &expected) {
+      const NamedTensors outputs = run(inputs);
+      std::set<T> names;
+      for (const auto &[name, tensor] : outputs)
+        names.insert(name);
+      EXPECT_EQ(names, expected);
+      checkOutputs(inputs, outputs);
+    };
+    const auto rename = [&](T from, T to) {
+      auto tensor = inputs.tensors.extract(from);
+      tensor.key() = to;
+      inputs.tensors.insert(std::move(tensor));
+    };
+    if (op == Operator::kCmpBwd) {
+      expectOutputs({T::kDQCmp, T::kDKComp, T::kDVComp, T::kDelta});
+      rename(T::kQCmp, T::kQ);
+      expectOutputs({T::kDQ, T::kDKComp, T::kDVComp, T::kDelta});
+      continue;
+    }
+    expectOutputs({T::kDQ, T::kDKWin, T::kDVWin, T::kDelta});
+    rename(T::kKWin, T::kK);
+    expectOutputs({T::kDQ, T::kDK, T::kDVWin, T::kDelta});
+    rename(T::kVWin, T::kV);
+    expectOutputs({T::kDQ, T::kDK, T::kDV, T::kDelta});
+  }
+}
+
 TEST_F(OperatorTest, ATimedRunTellsItsParts) {
   Spec spec;
   spec.op = Operator::kNsa;

@@ -25,7 +25,7 @@ struct RunFlags {
 // 12).
 std::set<TensorName> outputsToWrite(const OperatorInputs &inputs, bool all) {
   const Operator op = inputs.spec.op;
-  std::set<TensorName> names = all ? allOutputs(op) : requiredOutputs(op);
+  std::set<TensorName> names = outputsOf(inputs.spec, inputs.tensors, all ? allOutputs(op) : std::set<TensorName>());
   if (definitionOf(op).hasCache)
     names.insert(TensorName::kReads);
   for (const auto &[name, tensor] : inputs.tensors)

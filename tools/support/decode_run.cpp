@@ -58,7 +58,7 @@ Result<DecodeRun> DecodeRun::open(Accelerator &accelerator, const OperatorInputs
   }
   if (shape.layout == Layout::kPacked)
     NSA_RETURN_IF_ERROR(run.add(T::kCuSeqlensQ, DType::kI32, {run.batch + 1}, nullptr));
-  run.outputNames = outputsOf(run.decodeSpec, wanted);
+  run.outputNames = outputsOf(run.decodeSpec, history.tensors, wanted);
   for (const T name : run.outputNames) {
     NSA_RETURN_IF_ERROR(run.add(name, dtypeOf(run.decodeSpec, name), run.stepShape(name, shape.mostNew), nullptr));
     const DType dtype = dtypeOf(history.spec, name);

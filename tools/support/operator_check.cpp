@@ -159,8 +159,7 @@ private:
     return reference::renumberRows(std::move(sampled));
   }
   T boundGradient(View view) const {
-    const Operand &operand = *definitionOf(spec.op).operandOf(view);
-    return output(operand.name) ? operand.name : operand.otherwise;
+    return outputName(*definitionOf(spec.op).operandOf(view), inputs.tensors);
   }
   void addKeyGradient(T name, std::span<const Sequence> keys, int64_t columns, std::span<const double> expected,
                       const std::vector<bool> &attended, std::span<const double> terms = {}) {

@@ -168,11 +168,16 @@ std::set<TensorName> requiredOutputs(Operator op) {
   return names;
 }
 
-std::set<TensorName> outputsOf(const Spec &spec, const std::set<TensorName> &wanted) {
+TensorName outputName(const Operand &operand, const NamedTensors &inputs) {
+  const std::optional<TensorName> of = gradientOf(operand.name);
+  return of && !inputs.contains(*of) ? operand.otherwise : operand.name;
+}
+
+std::set<TensorName> outputsOf(const Spec &spec, const NamedTensors &inputs, const std::set<TensorName> &wanted) {
   std::set<TensorName> names;
   for (const Operand &operand : operandsOf(spec.op))
     if (!operand.isRead() && takes(spec, operand.name) && (!operand.isOptional() || wanted.contains(operand.name)))
-      names.insert(operand.name);
+      names.insert(outputName(operand, inputs));
   return names;
 }
 
@@ -272,7 +277,7 @@ Result<DeviceOperator> DeviceOperator::upload(Accelerator &accelerator, const Op
   const Spec &spec = inputs.spec;
   DeviceOperator job;
   job.accelerator = &accelerator;
-  job.outputNames = outputsOf(spec, wanted);
+  job.outputNames = outputsOf(spec, inputs.tensors, wanted);
   const auto add = [&](TensorName name, const std::vector<int64_t> &shape, const HostTensor *source) {
     const DType dtype = dtypeOf(spec, name);
     const Lead lead = tensorRule(name).lead;

@@ -64,12 +64,15 @@ struct SequenceLengths {
   // Returns `maxima.batch` sequences, each with `maxima.seqlenQ` queries and `maxima.seqlenK` keys.
   static SequenceLengths largest(const Maxima &maxima);
 };
-// The tensors that an operator writes and does not read: allOutputs includes the optional outputs, requiredOutputs does
-// not.
+// The operands that an operator writes and does not read: allOutputs includes the optional outputs, requiredOutputs
+// does not.
 std::set<TensorName> allOutputs(Operator op);
 std::set<TensorName> requiredOutputs(Operator op);
-// The outputs of a call: the required ones, and of the optional ones those in `wanted`.
-std::set<TensorName> outputsOf(const Spec &spec, const std::set<TensorName> &wanted);
+// Returns the name under which a call that reads the tensors `inputs` binds an output. The gradient of an operand is
+// named after the tensor that is read: d_k_win if `inputs` has k_win, and d_k if it has only k.
+TensorName outputName(const Operand &operand, const NamedTensors &inputs);
+// The outputs of a call that reads the tensors `inputs`: the required ones, and of the optional ones those in `wanted`.
+std::set<TensorName> outputsOf(const Spec &spec, const NamedTensors &inputs, const std::set<TensorName> &wanted);
 
 // Returns the maxima and the extents of a call for sequences of the given lengths. The result contains the tensors
 // cu_seqlens_q and cu_seqlens_k if the layout is packed and the operator reads them. The result contains no other
