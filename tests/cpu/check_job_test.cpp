@@ -1,9 +1,13 @@
-// `nsa run --check` of inputs that are not finite: rows that they reach are named, and all others judged.
+// `nsa run --check` of inputs that are not finite: rows that they reach are named, and all others judged. And of the
+// gradients of attention, which are named after the tensors of the file.
 #include "tests/cpu/program_job.h"
 #include "tools/nsa/files/safetensors.h"
 
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -61,6 +65,61 @@ TEST_F(CheckJob, WithoutTheCheckTheOutputIsWritten) {
       inputsWith("q", (kLast * kHeads + 3) * kDim + 5, kNan) + " --output " + output + " --device cpu --cache " +
       database);
   EXPECT_TRUE(std::filesystem::exists(output));
+}
+
+// One tensor for the keys of all branches: its gradient has its name.
+TEST_F(CheckJob, GradientsOfAttentionHaveTheNamesOfTheFilesTensors) {
+  const std::string config = scratch.write("small.json", R"({"query_heads": 4, "kv_heads": 2, "qk_dim": 16,
+    "v_dim": 8, "dtype": "fp32", "window": 40, "cmp_block": 8, "cmp_stride": 4})");
+  const std::map<std::string, std::string> plain = {{"k_win", "k"}, {"v_win", "v"}, {"q_cmp", "q"}};
+  for (const auto &[op, gradients] : std::map<std::string, std::set<std::string>>{
+           {"dense_bwd", {"d_q", "d_k", "d_v"}}, {"cmp_bwd", {"d_q", "d_k_comp", "d_v_comp"}}}) {
+    SCOPED_TRACE(op);
+    const std::string own = scratch.file("own.safetensors"), renamed = scratch.file("renamed.safetensors");
+    run("generate --op " + op + " --config " + config + " --seqlen-k 150 --output " + own);
+    const Result<SafetensorsFile> file = SafetensorsFile::open(own);
+    ASSERT_TRUE(file) << file.status().toString();
+    std::map<std::string, HostTensor> tensors;
+    for (const auto &[name, entry] : file->entries())
+      tensors.insert_or_assign(plain.contains(name) ? plain.at(name) : name, std::move(*file->read(name)));
+    const auto write = [&] {
+      std::vector<std::pair<std::string, const HostTensor *>> list;
+      for (const auto &[name, tensor] : tensors)
+        list.emplace_back(name, &tensor);
+      ASSERT_TRUE(writeSafetensors(OutputFile::create(renamed), list).isOk());
+    };
+    write();
+    const std::string job = "run --op " + op + " --config " + config + " --input " + renamed + " --output " + output +
+                            " --device cpu --cache " + database;
+    run(job);
+    const Result<SafetensorsFile> written = SafetensorsFile::open(output);
+    ASSERT_TRUE(written) << written.status().toString();
+    std::set<std::string> names;
+    for (const auto &[name, entry] : written->entries())
+      names.insert(name);
+    EXPECT_EQ(names, gradients);
+    const nlohmann::json report = runJson(job + " --check");
+    std::set<std::string> checked = gradients;
+    checked.insert("delta");
+    expectChecked(report, checked);
+    EXPECT_EQ(report["checks"][0].value("relative_rms_limit", 0.0), 2e-5) << "gradients have limits of their own";
+
+    std::filesystem::remove(output);
+    for (const std::string wrong : {"lse", "out"}) {
+      float &last = reinterpret_cast<float *>(tensors.at(wrong).bytes.data())[tensors.at(wrong).elements() - 1];
+      last += 3;
+      write();
+      run(job + " --check", 1);
+      const std::string error = test::readFile(scratch.file("stderr"));
+      EXPECT_NE(
+          error.find("invalid argument: --input = " + renamed +
+                     ": must have the 'out' and 'lse' of the forward pass of its queries, keys and values: out: "),
+          std::string::npos)
+          << error;
+      EXPECT_FALSE(std::filesystem::exists(output));
+      last -= 3;
+    }
+  }
 }
 
 } // namespace

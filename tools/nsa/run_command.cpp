@@ -60,13 +60,19 @@ Status notWithin(const std::string &what, const std::string &faults) {
   return Status::error(ErrorCode::kInternal, what + " is not within the contract: " + faults, "no output was written");
 }
 
-Status verdictOf(const OperatorCheck &check, const std::string &inputPath, DType dtype) {
+Status verdictOf(const OperatorCheck &check, const OperatorInputs &inputs, const std::string &inputPath) {
   if (check.within())
     return Status::ok();
-  if (check.isUnjudged(dtype))
+  if (check.isUnjudged())
     return Status::invalid("--input", inputPath,
                            "must be finite where --check judges what is made of it: " + faultsOf(check),
                            "every other row is right; run without --check to write the output");
+  if (definitionOf(inputs.spec.op).isAttentionGradient())
+    if (const OperatorCheck saved = checkSaved(inputs); !saved.within() && !saved.isUnjudged())
+      return Status::invalid("--input", inputPath,
+                             "must have the 'out' and 'lse' of the forward pass of its queries, keys and values: " +
+                                 faultsOf(saved),
+                             "the forward operator writes them with --all-outputs; no output was written");
   return notWithin("the result", faultsOf(check));
 }
 
@@ -92,14 +98,14 @@ Status run(const RunFlags &flags) {
   if (flags.check) {
     progress.step("checking every output against the fp64 reference");
     const OperatorCheck check = checkOperator(inputs, ran.result.outputs);
-    report["checks"] = checksJson(check, inputs.spec.dtype);
-    verdict = verdictOf(check, flags.inputPath, inputs.spec.dtype);
+    report["checks"] = checksJson(check);
+    verdict = verdictOf(check, inputs, flags.inputPath);
   }
   if (flags.decodeLast > 0 && verdict.isOk()) {
     progress.step("decoding the last tokens from a cache and checking them");
     NSA_ASSIGN_OR_RETURN(std::vector<DecodeParity> parities,
                          decodeLast(inputs, flags.decodeLast, flags.engine.settings, ran.result.outputs));
-    report["decode"] = decodeJson(parities, inputs.spec.dtype);
+    report["decode"] = decodeJson(parities);
     for (const DecodeParity &parity : parities)
       if (!parity.within())
         verdict = notWithin("what was decoded", parity.differing > 0 ? std::to_string(parity.differing) +

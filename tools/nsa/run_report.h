@@ -30,10 +30,10 @@ nlohmann::json runReport(const OperatorInputs &inputs, const DeviceRun &run);
 // The report of one launch of a kernel that nsa_program_describe describes, without the field `inputs`.
 nlohmann::json kernelReport(const nlohmann::json &kernel, double milliseconds);
 // Returns the report's list `checks`, which has an entry for each output.
-nlohmann::json checksJson(const OperatorCheck &check, DType dtype);
+nlohmann::json checksJson(const OperatorCheck &check);
 
 // Returns the report's list `decode`, which has an entry for each cache.
-nlohmann::json decodeJson(const std::vector<DecodeParity> &parities, DType dtype);
+nlohmann::json decodeJson(const std::vector<DecodeParity> &parities);
 
 void printRunReport(const nlohmann::json &report);
 

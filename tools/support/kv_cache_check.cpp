@@ -55,7 +55,7 @@ public:
       if (check.text.empty())
         check.text = "as it was but for " + std::to_string(tokens) + " new tokens, bit for bit";
       if (!fault.empty()) {
-        check.within = false;
+        check.within = check.isRightElsewhere = false;
         check.text = fault;
       }
     }
@@ -125,7 +125,9 @@ private:
     const reference::Tolerance tolerance = reference::toleranceOf(spec.dtype);
     check.error = reference::compareRows(places, spec.kvHeads, columns,
                                          reference::readRows(rows, made.view(), spec.kvHeads, columns), actual);
+    check.limits = tolerance;
     check.within = check.error->within(tolerance);
+    check.isRightElsewhere = check.error->judgedWithin(tolerance);
     check.text = std::to_string(count) + " new blocks, all else as it was: " + check.error->toString(tolerance);
     // What was computed is compared; everything else must be as it was.
     HostTensor &pool = expected.at(name);

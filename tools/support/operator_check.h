@@ -16,14 +16,16 @@
 
 namespace nsa::tools {
 
-// The result of the check of one output tensor. `error` is set for a tensor of result rows, and `lists` for the tensor
-// block_list.
+// The result of the check of one output tensor. `error` and its limits are set for a tensor of result rows, and `lists`
+// for the tensor block_list.
 struct OutputCheck {
   std::string name; // "out", "o_cmp", "block_list", ...
   bool within = false;
   std::string text = {}; // numbers and limits, or the first fault
   std::optional<reference::ErrorReport> error = {};
   std::optional<reference::ListReport> lists = {};
+  reference::Tolerance limits = {};
+  bool isRightElsewhere = false; // whether all rows are within the limits whose reference is finite
 };
 
 struct OperatorCheck {
@@ -31,7 +33,7 @@ struct OperatorCheck {
   bool within() const;
   // Returns whether the check failed only because the reference's result is not finite in some rows. A row whose
   // reference is not finite has no error that could be compared with a limit (docs/specification.md 11).
-  bool isUnjudged(DType dtype) const;
+  bool isUnjudged() const;
   std::string toString() const; // one line for each output
 };
 
@@ -44,6 +46,10 @@ reference::Nsa referenceNsa(const OperatorInputs &inputs);
 // Checks all outputs in `outputs`. If `rows` names queries, only the outputs of these queries are checked.
 OperatorCheck checkOperator(const OperatorInputs &inputs, const NamedTensors &outputs,
                             const std::vector<int64_t> &rows = {});
+
+// Checks what a call of a gradient of attention reads of its forward pass: `out` and `lse` must be the results for the
+// call's queries, keys and values.
+OperatorCheck checkSaved(const OperatorInputs &inputs);
 
 // Checks whether a call of decode changed its cache correctly, and returns a verdict for each tensor of the cache.
 // `outputs` has the tensors as they are after the call. The row of each new token must be an exact copy of the token's

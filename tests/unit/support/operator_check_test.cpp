@@ -1,0 +1,80 @@
+// What a check of gradients says of rows without a finite reference, and of what the forward pass saved.
+#include "tools/reference/attention_gradient.h"
+#include "tools/reference/elements.h"
+#include "tools/support/operator_check.h"
+
+#include <gtest/gtest.h>
+#include <limits>
+#include <utility>
+
+namespace nsa::tools {
+namespace {
+
+using reference::TensorView;
+using T = TensorName;
+
+class OperatorCheckTest : public ::testing::Test {
+protected:
+  OperatorCheckTest() {
+    Spec spec;
+    spec.op = Operator::kDenseBwd;
+    spec.dtype = DType::kF32;
+    spec.queryHeads = 2;
+    spec.kvHeads = 1;
+    spec.qkDim = spec.vDim = 4;
+    inputs = drawInputs(spec, {{5}, {9}}, 1);
+  }
+  void set(T name, int64_t element, double value) {
+    HostTensor &tensor = inputs.tensors.at(name);
+    reference::storeElement(tensor.dtype, tensor.bytes.data(), element, value);
+  }
+
+  TensorView view(T name) const { return viewOf(inputs.spec, name, inputs[name]); }
+  // The gradients in fp64, times a factor.
+  NamedTensors gradients(double factor) const {
+    const Spec &spec = inputs.spec;
+    const reference::Attention attention{
+        .spec = spec, .q = view(T::kQ), .k = view(T::kKWin), .v = view(T::kVWin), .sequences = sequencesOf(inputs)};
+    const reference::AttentionGradient exact =
+        reference::differentiate(attention, reference::attend(attention),
+                                 reference::readRows(attention.sequences, view(T::kDOut), spec.queryHeads, spec.vDim));
+    NamedTensors outputs;
+    for (const auto &[name, values] : {std::pair(T::kDQ, &exact.q),
+                                       {T::kDelta, &exact.delta},
+                                       {T::kDKWin, &exact.keys[0].k},
+                                       {T::kDVWin, &exact.keys[0].v}}) {
+      HostTensor &tensor = outputs[name] = HostTensor::make(DType::kF32, shapeOf(spec, name, inputs.extents));
+      for (size_t i = 0; i < values->size(); ++i)
+        reference::storeElement(tensor.dtype, tensor.bytes.data(), static_cast<int64_t>(i), factor * (*values)[i]);
+    }
+    return outputs;
+  }
+
+  OperatorInputs inputs;
+};
+
+TEST_F(OperatorCheckTest, WhatTheForwardPassSavedIsRightOrNamed) {
+  EXPECT_TRUE(checkSaved(inputs).within()) << checkSaved(inputs).toString();
+  set(T::kLse, 3, 50);
+  const OperatorCheck wrong = checkSaved(inputs);
+  EXPECT_FALSE(wrong.within());
+  EXPECT_FALSE(wrong.isUnjudged());
+  ASSERT_EQ(wrong.outputs.size(), 1u) << "lse is checked with the output that it belongs to";
+  EXPECT_EQ(wrong.outputs[0].name, "out");
+  inputs = drawInputs(inputs.spec, {{5}, {9}}, 1);
+  set(T::kOut, 0, 50);
+  EXPECT_FALSE(checkSaved(inputs).within());
+}
+
+// Errors between the limits of results and the limits of gradients, which are twice as large.
+TEST_F(OperatorCheckTest, RowsOfGradientsAreJudgedByTheLimitsOfGradients) {
+  set(T::kDOut, 0, std::numeric_limits<double>::quiet_NaN()); // of the first query, which attends no key behind 4
+  const double limit = reference::toleranceOf(inputs.spec.dtype).relativeRms;
+  const OperatorCheck near = checkOperator(inputs, gradients(1 + 1.5 * limit));
+  EXPECT_FALSE(near.within());
+  EXPECT_TRUE(near.isUnjudged()) << near.toString();
+  EXPECT_FALSE(checkOperator(inputs, gradients(1 + 3 * limit)).isUnjudged());
+}
+
+} // namespace
+} // namespace nsa::tools
