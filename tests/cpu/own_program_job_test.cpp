@@ -100,7 +100,9 @@ TEST_F(OwnProgramJob, IsCheckedBeforeItRuns) {
   const std::string unchecked = test::readFile(output);
   EXPECT_TRUE(runJson(job + " --check").value("checked", false));
   EXPECT_EQ(test::readFile(output), unchecked);
-  EXPECT_NE(run(job + " --check").find("\nchecked  in the interpreter, which has found nothing\n"), std::string::npos);
+  const std::string report = run(job + " --check");
+  for (const char *line : {"\nchecked  in the interpreter, which has found nothing\n", "\nnot used: unread\n"})
+    EXPECT_NE(report.find(line), std::string::npos) << report;
 
   std::string text = test::readFile(program);
   test::replaceOnce(text, "y[row: rows; place: columns]", "y[row: rows; place: columns] inout");
@@ -115,6 +117,21 @@ TEST_F(OwnProgramJob, IsCheckedBeforeItRuns) {
     ASSERT_EQ(reinterpret_cast<const float *>(y.bytes.data())[i], 1) << i;
 }
 
+TEST_F(OwnProgramJob, NamesAFewOfManyTensorsThatAreNotRead) {
+  const HostTensor x = HostTensor::make(DType::kF32, {kRows, kColumns}),
+                   b = HostTensor::make(DType::kF32, {1, kColumns});
+  std::vector<std::pair<std::string, const HostTensor *>> list = {{"x", &x}, {"b", &b}};
+  for (int layer = 10; layer < 21; ++layer)
+    list.emplace_back("layer" + std::to_string(layer), &b);
+  const std::string model = scratch.file("model.safetensors");
+  ASSERT_TRUE(writeSafetensors(OutputFile::create(model), list).isOk());
+  const std::string report = run("run" + values + " --set scale=1 --input " + model + " --output " + output + device);
+  EXPECT_NE(report.find("\nnot used: layer10, layer11, layer12, layer13, layer14, layer15, layer16, layer17 and 3 "
+                        "more\n"),
+            std::string::npos)
+      << report;
+}
+
 TEST_F(OwnProgramJob, RunsOverTheTensorsOfAFile) {
   const std::string job = "run" + values + " --set scale=0.5 --input " + writeInput() + " --output " + output + device;
   const nlohmann::json cold = runJson(job);
@@ -124,6 +141,7 @@ TEST_F(OwnProgramJob, RunsOverTheTensorsOfAFile) {
   EXPECT_GT(cold["milliseconds"].value("compile", 0.0), 0.0);
   EXPECT_GT(cold["milliseconds"].value("run", 0.0), 0.0);
   EXPECT_EQ(cold.value("inputs", ""), "own columns=50 dtype=fp32 rows=20, b [1, 50], x [20, 50]");
+  EXPECT_EQ(cold["not_used"], nlohmann::json::array({"unread"}));
   EXPECT_EQ(cold.value("output", ""), output);
   const HostTensor y = read("y");
   EXPECT_EQ(y.dtype, DType::kF32);

@@ -11,12 +11,16 @@ namespace {
 
 constexpr uint64_t kSeed = 1; // of drawn tensors
 
-// Also completes the request's values by what the tensors say.
-Result<ProgramInputs> inputsOf(ProgramRequest &request, const std::string &inputPath) {
+// Also completes the request's values by what the tensors say, and adds to `unused` the tensors that are not read.
+Result<ProgramInputs> inputsOf(ProgramRequest &request, const std::string &inputPath,
+                               std::vector<std::string> &unused) {
   NSA_ASSIGN_OR_RETURN(const ProgramSource::Pointer source, ProgramSource::read(request.path));
   if (!inputPath.empty()) {
     NSA_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::open(inputPath));
-    return readProgramFile(*source, request.values, file);
+    Result<ProgramInputs> inputs = readProgramFile(*source, request.values, file);
+    if (inputs)
+      unused = unusedTensors(*inputs, file);
+    return inputs;
   }
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const ProgramInterface> interface,
                        ProgramInterface::make(*source, request.values));
@@ -53,7 +57,8 @@ Result<Ran> runOnDevice(const ProgramRun &run, const ProgramRequest &request, co
 
 Status runProgram(const ProgramRun &run) {
   NSA_ASSIGN_OR_RETURN(ProgramRequest request, run.program.request());
-  NSA_ASSIGN_OR_RETURN(const ProgramInputs inputs, inputsOf(request, run.inputPath));
+  std::vector<std::string> unused;
+  NSA_ASSIGN_OR_RETURN(const ProgramInputs inputs, inputsOf(request, run.inputPath, unused));
   const std::set<std::string> outputs = outputsOf(inputs, run.allOutputs);
   // Before anything is compiled or tuned for it.
   NSA_RETURN_IF_ERROR(inputs.check(outputs));
@@ -71,6 +76,7 @@ Status runProgram(const ProgramRun &run) {
 
   nlohmann::json report = kernelReport(ran->kernel, ran->milliseconds);
   report["inputs"] = inputs.toString() + (run.inputPath.empty() ? ", drawn" : "");
+  report["not_used"] = unused;
   report["checked"] = run.check;
   report["output"] = run.outputPath;
   if (run.json)

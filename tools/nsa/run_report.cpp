@@ -4,6 +4,7 @@
 #include "tools/nsa/command/command.h"
 #include "tools/support/operator_work.h"
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 
@@ -120,6 +121,18 @@ void printChecks(const nlohmann::json &checks) {
               check.value("text", "").c_str());
 }
 
+// A file may hold all the tensors of a model.
+void printUnused(const nlohmann::json &names) {
+  constexpr size_t kMost = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    text += (text.empty() ? "" : ", ") + names[i].get<std::string>();
+  if (names.size() > kMost)
+    text += " and " + std::to_string(names.size() - kMost) + " more";
+  if (!text.empty())
+    printText("not used: %s\n", text.c_str());
+}
+
 void printDecode(const nlohmann::json &decode) {
   const int64_t page = decode.value("page_size", int64_t{0});
   const std::string cache =
@@ -136,6 +149,8 @@ void printDecode(const nlohmann::json &decode) {
 void printRunReport(const nlohmann::json &report) {
   const nlohmann::json &plan = report["plan"];
   printText("%s\n", report["inputs"].get<std::string>().c_str());
+  if (report.contains("not_used"))
+    printUnused(report["not_used"]);
   printText("device   %s\n", plan.value("device", "").c_str());
   for (const nlohmann::json &fallback : plan["fallbacks"])
     printText("passed   %s\n", fallback.get<std::string>().c_str());

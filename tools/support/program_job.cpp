@@ -4,6 +4,7 @@
 #include "runtime/engine/program/program_call.h"
 #include "tools/support/operator_job.h"
 
+#include <algorithm>
 #include <random>
 
 namespace nsa::tools {
@@ -16,6 +17,12 @@ nlohmann::json parsed(char *text) {
   nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   nsa_free(text);
   return json;
+}
+
+// Lists and masks of 0 alone reach little of a program, so a report says it.
+bool isAllZero(const HostTensor &tensor) {
+  return tensor.dtype == DType::kI32 && !tensor.bytes.empty() &&
+         std::ranges::all_of(tensor.integers(), [](int32_t index) { return index == 0; });
 }
 
 std::vector<std::pair<std::string, double>> scalarsOf(const ProgramInputs &inputs) {
@@ -118,7 +125,7 @@ std::string ProgramInputs::toString() const {
   const std::string values = valuesText();
   std::string text = interface->name() + (values.empty() ? "" : " ") + values;
   for (const auto &[name, tensor] : tensors)
-    text.append(", ").append(name).append(" " + shapeText(tensor.shape));
+    text.append(", ").append(name).append(" " + shapeText(tensor.shape)).append(isAllZero(tensor) ? " (all 0)" : "");
   return text;
 }
 

@@ -78,6 +78,20 @@ TEST_F(ProgramFile, ShapesSayScalars) {
             "invalid argument: program own: bias.shape = [21, 50]: dimension 0 must be 20 ('row: rows')");
 }
 
+TEST_F(ProgramFile, TensorsThatAreNotReadAreNamed) {
+  const auto unused = [&](const Tensors &tensors) {
+    const Result<ProgramInputs> inputs = read(tensors);
+    EXPECT_TRUE(inputs) << inputs.status().toString();
+    return unusedTensors(*inputs, *SafetensorsFile::open(scratch.file("t")));
+  };
+  EXPECT_EQ(unused(good), std::vector<std::string>{"unread"});
+  EXPECT_EQ(unused(without(good, "unread")), std::vector<std::string>());
+  EXPECT_EQ(unused(with(with(good, "another", tensor({1})), "bais", tensor({20, 50}))),
+            (std::vector<std::string>{"bais (did you mean 'bias'?)", "another", "unread"}));
+  EXPECT_EQ(unused(with(with(good, "bais", tensor({1})), "bias", tensor({20, 50}))),
+            (std::vector<std::string>{"bais", "unread"}));
+}
+
 TEST_F(ProgramFile, TensorsThatAreWrongAreNamed) {
   EXPECT_EQ(refusal(without(good, "x")),
             "invalid argument: " + scratch.file("t") + " has no tensor \"x\" (hint: it has: lengths, state, unread)");
@@ -123,6 +137,8 @@ TEST_F(ProgramFile, DrawnTensorsHaveTheSizesOfTheValues) {
   EXPECT_EQ(inputs->tensors.at("x").shape, (std::vector<int64_t>{60, 50}));
   for (const int32_t index : inputs->tensors.at("lengths").integers())
     EXPECT_EQ(index, 0);
+  EXPECT_EQ(inputs->toString(), "own columns=50 dtype=bf16 rows=20 groups=3, bias [20, 50], lengths [3] (all 0), "
+                                "state [20], x [60, 50]");
   inputs->setOpenScalars();
   EXPECT_TRUE(inputs->check(outputsOf(*inputs, true)).isOk());
 }

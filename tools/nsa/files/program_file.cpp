@@ -1,5 +1,7 @@
 #include "tools/nsa/files/program_file.h"
 
+#include "runtime/json/nearest_name.h"
+
 namespace nsa::tools {
 
 namespace {
@@ -32,6 +34,24 @@ Result<ProgramInputs> readProgramFile(const ProgramSource &source, ProgramValues
   NSA_ASSIGN_OR_RETURN(inputs.interface, ProgramInterface::make(source, values));
   inputs.scalars = inputs.interface->given();
   return inputs;
+}
+
+std::vector<std::string> unusedTensors(const ProgramInputs &inputs, const SafetensorsFile &file) {
+  std::vector<std::string_view> absent;
+  for (const ProgramTensor &declared : inputs.interface->tensors())
+    if (declared.isRead() && !inputs.tensors.contains(declared.name))
+      absent.emplace_back(declared.name);
+  std::vector<std::string> meant, others;
+  for (const auto &[name, entry] : file.entries()) {
+    if (inputs.tensors.contains(name))
+      continue;
+    if (const std::string_view nearest = nearestName(name, absent); !nearest.empty())
+      meant.push_back(name + " (did you mean '" + std::string(nearest) + "'?)");
+    else
+      others.push_back(name);
+  }
+  meant.insert(meant.end(), others.begin(), others.end());
+  return meant;
 }
 
 } // namespace nsa::tools
