@@ -86,17 +86,17 @@ typedef enum nsa_dtype { NSA_BF16 = 0, NSA_FP16 = 1, NSA_FP32 = 2, NSA_INT32 = 3
 
 /* The operators, with the names that docs/specification.md gives them. */
 typedef enum nsa_op {
-  NSA_OP_DENSE = 0,      /* causal attention over all keys up to the query's own position */
-  NSA_OP_WINDOW = 1,     /* attention over the last `window` keys, the query's own included */
-  NSA_OP_COMPRESS = 2,   /* makes one row of each block of keys, and of values */
-  NSA_OP_CMP = 3,        /* attention over the compressed blocks that end at or before the query */
-  NSA_OP_SELECT = 4,     /* chooses the blocks that the heads of a group attend for each query */
-  NSA_OP_SEL = 5,        /* attention over the blocks of a list */
-  NSA_OP_COMBINE = 6,    /* the gated sum of the branches */
-  NSA_OP_NSA = 7,        /* the whole forward pass: compress, cmp, select, sel, window, combine */
-  NSA_OP_DECODE = 8,     /* puts new tokens into a cache, and computes nsa of their queries over it */
-  NSA_OP_ROTATE = 9,     /* turns pairs of elements of each head by angles that grow with the token's position */
-  NSA_OP_ROTATE_BWD = 10, /* the same by the negative angles: the gradient of rotate */
+  NSA_OP_DENSE = 0,        /* causal attention over all keys up to the query's own position */
+  NSA_OP_WINDOW = 1,       /* attention over the last `window` keys, the query's own included */
+  NSA_OP_COMPRESS = 2,     /* makes one row of each block of keys, and of values */
+  NSA_OP_CMP = 3,          /* attention over the compressed blocks that end at or before the query */
+  NSA_OP_SELECT = 4,       /* chooses the blocks that the heads of a group attend for each query */
+  NSA_OP_SEL = 5,          /* attention over the blocks of a list */
+  NSA_OP_COMBINE = 6,      /* the gated sum of the branches */
+  NSA_OP_NSA = 7,          /* the whole forward pass: compress, cmp, select, sel, window, combine */
+  NSA_OP_DECODE = 8,       /* puts new tokens into a cache, and computes nsa of their queries over it */
+  NSA_OP_ROTATE = 9,       /* turns pairs of elements of each head by angles that grow with the token's position */
+  NSA_OP_ROTATE_BWD = 10,  /* the same by the negative angles: the gradient of rotate */
   NSA_OP_COMBINE_BWD = 11, /* the gradients of combine */
   NSA_OP_DENSE_BWD = 12,   /* the gradients of dense */
   NSA_OP_WINDOW_BWD = 13,  /* the gradients of window */
@@ -341,8 +341,8 @@ NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 typedef struct nsa_plan_options {
   size_t size;
   int32_t compare; /* 1: each run compares every kernel that had a choice with the kernel that defines its operator
-                      (docs/embedding.md; not those of gradients of attention). Such a run waits for the device and must not be captured, and its workspace
-                      is larger */
+                      (docs/embedding.md; not those of gradients of attention). Such a run waits for the device and must
+                      not be captured, and its workspace is larger */
   int32_t flags;   /* 0 */
   int64_t reserved[6];
 } nsa_plan_options;

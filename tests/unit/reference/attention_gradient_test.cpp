@@ -91,8 +91,8 @@ TEST(AttentionGradient, IsTheSlopeOfTheForwardPass) {
         const int64_t key = static_cast<int64_t>(random() % static_cast<uint64_t>(keys)), kvHead = head / spec.group();
         const int64_t place = key * spec.kvHeads + kvHead;
         const AttentionResult result = attend(drawn.attention, 1);
-        const KeyGradient alone = differentiateKey(drawn.attention, sequence, key, {result.lse, gradient.delta},
-                                                   drawn.dOut);
+        const KeyGradient alone =
+            differentiateKey(drawn.attention, sequence, key, {result.lse, gradient.delta}, drawn.dOut);
         EXPECT_EQ(alone.attended[kvHead], gradient.keys[s].attended[place]);
         for (int64_t column = 0; column < spec.qkDim; ++column)
           EXPECT_NEAR(alone.k[kvHead * spec.qkDim + column], gradient.keys[s].k[place * spec.qkDim + column], 1e-12);
