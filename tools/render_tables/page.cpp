@@ -73,7 +73,9 @@ private:
       NSA_ASSIGN_OR_RETURN(const Json *read, records.read(one));
       const Json &report = *read;
       const bool isPlain = report.contains("table"); // the attention bench's are made of contenders
-      if (!report.contains("results") || !report.contains("machine") || (!isPlain && !name.starts_with("attention")))
+      const std::string_view file = std::string_view(one).substr(one.rfind('/') + 1);
+      const bool isOfAttention = file.starts_with("attention") || file.starts_with("gradients");
+      if (!report.contains("results") || !report.contains("machine") || (!isPlain && !isOfAttention))
         return broken("table:" + name, one + ".json is no result of a bench that has a table");
       text += (text.size() == 1 ? "" : "\n") + headLine(report) + "\n\n" +
               (isPlain ? plainTable(report) : attentionTable(report));
