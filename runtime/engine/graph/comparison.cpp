@@ -72,8 +72,7 @@ Status Comparison::launchInto(size_t offset, const LoadedKernel &kernel, KernelC
   if (outputs.front().view == View::kOut)
     call[View::kLse] = {}; // written too; selection reads it
   call[View::kReads] = {};
-  for (const View view :
-       {View::kReadsCmp, View::kReadsSel, View::kReadsWin, View::kDOCmp, View::kDOSel, View::kDOWin})
+  for (const View view : {View::kReadsCmp, View::kReadsSel, View::kReadsWin, View::kDOCmp, View::kDOSel, View::kDOWin})
     call[view] = {};
   for (const Output &output : outputs) {
     const size_t bytes = static_cast<size_t>(output.elements * dtypeBytes(output.dtype));
