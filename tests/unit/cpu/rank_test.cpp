@@ -226,7 +226,7 @@ TEST(RankTemplate, RankNeedsSegments) {
   EXPECT_EQ(
       none.status().toString(),
       "unsupported: config = segment=0 ranks=1 block_tile=16 column_tile=32 slots=16: no config of template rank is "
-      "admissible; the last fell to tile/rank.tile:31: require segment == 0 ? !ranks : (segment % block_tile == 0 && "
+      "admissible; the last fell to tile/rank.tile:30: require segment == 0 ? !ranks : (segment % block_tile == 0 && "
       "segment % column_tile == 0 && segment >= slots) (hint: another template has to serve this problem)");
 }
 
