@@ -157,6 +157,8 @@ void Lowering::statement(const Value *value) {
   if (value->form == Form::kScalar) {
     for (const Value *operand : value->operands)
       operands.push_back(scalar(operand));
+    if (llvm::is_contained(operands, mlir::Value()))
+      return;
     values[value] = element(value, operands, elementType(value->element), locationOf(value));
     return;
   }
@@ -183,7 +185,7 @@ void Lowering::loop(const Value *value) {
                                                 : scalar(loop.initial[i]));
   mlir::Value low = scalar(loop.low), high = scalar(loop.high), step = integer(loop.step);
   const Location loc = location(value->range);
-  if (llvm::is_contained(initial, mlir::Value()))
+  if (!low || !high || llvm::is_contained(initial, mlir::Value()))
     return;
   if (loop.isByChunk) {
     const Location chunks = location(value->range, "chunks");
@@ -246,7 +248,10 @@ void Lowering::branch(const Value *value) {
   for (const Value *result : branch.results)
     types.push_back(result->isTile() ? tileType(shapes.of(result), result->element) : elementType(result->element));
   const bool hasOtherwise = !types.empty() || !branch.otherwise->values.empty();
-  auto made = scf::IfOp::create(builder, location(value->range), types, scalar(value->operands[0]), hasOtherwise);
+  mlir::Value condition = scalar(value->operands[0]);
+  if (!condition)
+    return;
+  auto made = scf::IfOp::create(builder, location(value->range), types, condition, hasOtherwise);
   const auto side = [&](mlir::Block *block, const Body *values, std::span<Value *const> yielded) {
     OpBuilder::InsertionGuard guard(builder);
     if (!block->empty())

@@ -98,7 +98,10 @@ mlir::Value Lowering::scalar(const Value *value) {
   case Op::kArgument:
     return scalarArguments.lookup(value->argument);
   case Op::kResult:
-    return results.lookup(value->operands[0])->getResult(static_cast<unsigned>(value->index));
+    // A loop that was refused has no operation.
+    if (mlir::Operation *made = results.lookup(value->operands[0]))
+      return made->getResult(static_cast<unsigned>(value->index));
+    return {};
   case Op::kChunk:
     return chunks.lookup(value->operands[0]);
   default:
