@@ -184,7 +184,7 @@ std::vector<OperatorCase> operatorTable() {
   tokens.cmpBlock = tokens.cmpStride = 1;
   tokens.layout = Layout::kPacked;
   add("cmp_bwd_blocks_of_one_token", tokens, {{40, 30}, {70, 30}});
-  // So few queries that one program takes all of them for a tile of keys.
+  // The queries are so few that one program takes all of them for a tile of keys.
   for (const Operator op : {Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd}) {
     Spec spec = smallSpec(op, DType::kBf16);
     spec.queryHeads = spec.kvHeads = 3;

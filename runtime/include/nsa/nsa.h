@@ -341,7 +341,7 @@ NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 typedef struct nsa_plan_options {
   size_t size;
   int32_t compare; /* 1: each run compares every kernel that had a choice with the kernel that defines its operator
-                      (docs/embedding.md; not those of gradients of attention). Such a run waits for the device and must
+                      (docs/embedding.md), except for gradients of attention. Such a run waits for the device and must
                       not be captured, and its workspace is larger */
   int32_t flags;   /* 0 */
   int64_t reserved[6];
