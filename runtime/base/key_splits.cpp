@@ -77,6 +77,17 @@ int64_t queryParts(const Spec &spec, const Maxima &maxima) {
   return std::clamp<int64_t>(std::min((kProgramsWanted + programs - 1) / programs, pairs / kTile), 1, KeySplits::kMost);
 }
 
+int64_t indexParts(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kTile = 64, kPrograms = 2048, kLeastQueries = 128, kMostParts = 64;
+  if (!(fieldsOf(spec.op) & kSelGeometry))
+    return 1;
+  Maxima tiles = maxima;
+  tiles.seqlenQ = (bucketOf(maxima.seqlenK) + int64_t{kTile} * spec.selBlock - 1) / (int64_t{kTile} * spec.selBlock);
+  const int64_t programs = countUpTo(kPrograms, 1, spec, tiles);
+  return std::clamp<int64_t>(std::min((kPrograms + programs - 1) / programs, bucketOf(maxima.seqlenQ) / kLeastQueries),
+                             1, kMostParts);
+}
+
 KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {
   const int64_t tokens = bucketOf(maxima.seqlenK);
   const std::array<int64_t, 3> keys = {spec.compressedBlocks(tokens),

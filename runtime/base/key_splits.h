@@ -36,6 +36,11 @@ int64_t keptOfSegment(const Spec &spec);
 // query and a query head of a group. The number depends on buckets alone.
 int64_t queryParts(const Spec &spec, const Maxima &maxima);
 
+// Returns how many programs share the queries that may list a tile of 64 selection blocks, where lists are inverted: as
+// many as make 2048 programs, but at most 64, and not more than there are times 128 queries. The number depends on
+// buckets alone. It is 1 for a spec without selection blocks.
+int64_t indexParts(const Spec &spec, const Maxima &maxima);
+
 struct KeySplits {
   static constexpr int64_t kMost = 16; // splits of one branch
   std::array<int64_t, 3> counts = {};  // splits of cmp, sel, win; 0 where a branch has no kernel

@@ -48,6 +48,9 @@ constexpr Operand kSelectOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
                                        {T::kLse, T::kLse, kOptionalIn, V::kLse},
                                        {T::kBlockList, T::kBlockList, kOut, V::kBlockList}};
 
+constexpr Operand kInvertOperands[] = {{T::kBlockList, T::kBlockList, kIn, V::kBlockList},
+                                       {T::kBlockIndex, T::kBlockIndex, kOut, V::kBlockIndex}};
+
 constexpr Operand kSelOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                     {T::kKSel, T::kK, kIn, V::kK},
                                     {T::kVSel, T::kV, kIn, V::kV},
@@ -103,6 +106,7 @@ constexpr Operand kAttentionDkvOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                              {T::kDVComp, T::kDVComp, kOut, V::kDV}};
 
 constexpr V kPartsViews[] = {V::kDkParts, V::kDvParts};
+constexpr V kIndexViews[] = {V::kBlockList, V::kListLengths, V::kBlockCounts, V::kCountRows, V::kBlockIndex};
 constexpr V kSumPartsViews[] = {V::kDkParts, V::kDvParts, V::kDK, V::kDV};
 
 constexpr V kCombineViews[] = {V::kReadsCmp, V::kReadsSel, V::kReadsWin, V::kReads};
@@ -321,6 +325,14 @@ constexpr OperatorDef kOperatorTable[] = {
      .isWhole = true,
      .gradientOf = Operator::kCmp,
      .operands = kCmpBwdOperands},
+    {.op = Operator::kInvert,
+     .name = "invert",
+     .abi = 15,
+     .fields = kSelGeometry,
+     .constants = kLayoutConstant,
+     .tuning = kNone,
+     .isWhole = true,
+     .operands = kInvertOperands},
     {.op = Operator::kSequences,
      .name = "sequences",
      .fields = kCmpGeometry | kKeyOffsetField,
@@ -415,6 +427,27 @@ constexpr OperatorDef kOperatorTable[] = {
      .constants = kLayoutConstant,
      .tuning = kNone,
      .planViews = kSumPartsViews},
+    {.op = Operator::kIndexLengths,
+     .name = "index_lengths",
+     .fields = kSelGeometry,
+     .constants = kLayoutConstant,
+     .element = kF32,
+     .tuning = kNone,
+     .planViews = kIndexViews},
+    {.op = Operator::kIndexCounts,
+     .name = "index_counts",
+     .fields = kSelGeometry,
+     .constants = kLayoutConstant,
+     .element = kF32,
+     .tuning = kNone,
+     .planViews = kIndexViews},
+    {.op = Operator::kIndexFill,
+     .name = "index_fill",
+     .fields = kSelGeometry,
+     .constants = kLayoutConstant,
+     .element = kF32,
+     .tuning = kNone,
+     .planViews = kIndexViews},
 };
 
 namespace {

@@ -32,6 +32,7 @@ enum class Operator : int {
   kDenseBwd,
   kWindowBwd,
   kCmpBwd,
+  kInvert,
   // The other enumerators are kernels that run only within a plan of an operator above.
   kSequences,      // checks the lengths in device memory once for all kernels of a plan
   kCacheSequences, // as kSequences, for a cache, whose lengths grow by the new tokens
@@ -49,8 +50,12 @@ enum class Operator : int {
   kAttentionDq,
   kAttentionDkv,
   kSumParts,
+  // The kernels that invert lists of blocks.
+  kIndexLengths,
+  kIndexCounts,
+  kIndexFill,
 };
-inline constexpr size_t kOperators = static_cast<size_t>(Operator::kSumParts) + 1;
+inline constexpr size_t kOperators = static_cast<size_t>(Operator::kIndexFill) + 1;
 
 // The fields of a spec that an operator reads. A bit of SpecField stands for one field, or for fields that are always
 // read together.

@@ -42,8 +42,20 @@ enum class TensorPart : uint8_t {
 // without pages and with [pages, rows of a page] in a cache with pages, in both layouts. The first dimensions of a
 // tensor with the Lead kRing are [batch, cmp_block]. The first dimension of a tensor with the Lead kPositions counts
 // the positions of tokens, at least as many as the longest sequence of a plan has. The only dimension of a tensor with
-// the Lead kSequences counts the sequences.
-enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kPositions, kSequences };
+// the Lead kSequences counts the sequences. The first dimension of a tensor with the Lead kEntries is [batch] in the
+// dense layout; in the packed layout the sequences of such a tensor share the last dimension.
+enum class Lead : uint8_t {
+  kNone,
+  kQueries,
+  kKeys,
+  kBlocks,
+  kCache,
+  kCacheBlocks,
+  kRing,
+  kPositions,
+  kSequences,
+  kEntries
+};
 
 // Says what a later dimension of a tensor counts. Lead describes the first dimensions.
 enum class Axis : uint8_t {

@@ -7,10 +7,10 @@
 namespace nsa::test {
 namespace {
 
-constexpr Operator kOperators[] = {Operator::kCompress, Operator::kCmp,       Operator::kSelect,
-                                   Operator::kSel,      Operator::kCombine,   Operator::kNsa,
-                                   Operator::kRotate,   Operator::kRotateBwd, Operator::kCombineBwd,
-                                   Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd};
+constexpr Operator kOperators[] = {
+    Operator::kCompress,  Operator::kCmp,    Operator::kSelect,    Operator::kSel,        Operator::kCombine,
+    Operator::kNsa,       Operator::kRotate, Operator::kRotateBwd, Operator::kCombineBwd, Operator::kDenseBwd,
+    Operator::kWindowBwd, Operator::kCmpBwd, Operator::kInvert};
 constexpr DType kTypes[] = {DType::kBf16, DType::kF16, DType::kF32};
 
 int64_t between(std::mt19937_64 &random, int64_t low, int64_t high) {

@@ -29,6 +29,8 @@ std::span<const std::byte> headOf(const Spec &spec, const tools::HostTensor &ten
 void fill(DType dtype, std::span<std::byte> elements, double value);
 // Element `index` of a tensor of any type.
 double elementOf(const tools::HostTensor &tensor, int64_t index);
+// The elements of a tensor of int32.
+std::span<int32_t> integers(tools::HostTensor &tensor);
 
 // Whether a query and its head may attend the token, by branch (cmp, sel, win). A compressed block depends on all its
 // tokens, and is visible once its last token is.
@@ -58,6 +60,13 @@ protected:
   // Runs and returns all outputs. A failure is thrown, which ends the test.
   NamedTensors run(const tools::PlanHandle &plan, const OperatorInputs &inputs, const tools::Spacing &spacing = {});
   NamedTensors run(const OperatorInputs &inputs, const tools::Spacing &spacing = {});
+
+  struct Outcome {
+    Status status;
+    NamedTensors outputs; // also when there was an error
+  };
+  // Enqueues, asks for the status, and downloads whatever there is.
+  Outcome runAnyway(const OperatorInputs &inputs);
 
   // Draws inputs, runs them and compares all outputs with the reference.
   void check(const OperatorCase &shape, std::mt19937_64 &random);

@@ -158,6 +158,17 @@ std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
   return calls;
 }
 
+// The kernels that invert lists.
+std::vector<CompileCall> indexCalls(int selBlock, int selCount, int packed) {
+  std::vector<CompileCall> calls;
+  for (const char *op : {"index_lengths", "index_counts", "index_fill"})
+    calls.push_back(callOf(op, {{"dtype", "fp32"},
+                                {"packed", std::to_string(packed)},
+                                {"sel_block", std::to_string(selBlock)},
+                                {"sel_count", std::to_string(selCount)}}));
+  return calls;
+}
+
 // Many queries, too few to fill a device, and so few that programs share their keys.
 constexpr int64_t kPrompt = 8192, kFew = 64, kToken = 1;
 constexpr int64_t kManyKeys = 65536; // whose blocks are many segments
@@ -185,6 +196,7 @@ std::vector<CompileCall> mainProblems() {
       add({call});
   add(gradientCalls(kShapes[0], /*compressed=*/false));
   add(gradientCalls(kShapes[0], /*compressed=*/true));
+  add(indexCalls(64, 16, 0));
   return calls;
 }
 
@@ -216,6 +228,8 @@ std::vector<CompileCall> cornerProblems() {
   calls.push_back(selectCall({64, 64, 1, "bf16", 0}, 16, 16, 16, 64));
   calls.push_back(selectCall({128, 128, 4, "fp32", 0}, 12, 4, 20, 1));
   calls.push_back(sequencesCall(1, 1));
+  addNew(calls, indexCalls(20, 1, 1));
+  addNew(calls, indexCalls(60, Spec::kMostSelCount, 1));
   return calls;
 }
 

@@ -1,5 +1,8 @@
 #include "tools/reference/block_list.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace nsa::reference {
 
 BlockLists BlockLists::make(int64_t rows, int64_t kvHeads, int64_t slots) {
@@ -27,6 +30,24 @@ BlockLists readBlockLists(std::span<const Sequence> sequences, const BlockListVi
               view.data[sequence.batch * view.batchStride + (sequence.queryBegin + query) * view.timeStride +
                         kvHead * view.headStride + slot * view.slotStride];
   return lists;
+}
+
+std::vector<std::vector<int32_t>> invertLists(const BlockLists &lists, const Sequence &sequence, int64_t kvHead,
+                                              int64_t selBlock) {
+  const int64_t blocks = (sequence.keys + selBlock - 1) / selBlock;
+  std::vector<std::vector<int32_t>> queries(static_cast<size_t>(blocks));
+  for (int64_t query = 0; query < sequence.queries; ++query) {
+    const std::span<const int32_t> list = lists.at(sequence.firstRow + query, kvHead);
+    const auto past = std::ranges::find(list, -1);
+    const bool isAscending = std::adjacent_find(list.begin(), past, std::greater_equal()) == past;
+    const bool isInRange = std::all_of(list.begin(), past, [&](int32_t block) { return block >= 0 && block < blocks; });
+    const bool isOver = std::all_of(past, list.end(), [](int32_t block) { return block == -1; });
+    if (isAscending && isInRange && isOver)
+      for (const int32_t block : std::span(list.begin(), past))
+        if (block * selBlock <= sequence.position(query))
+          queries[static_cast<size_t>(block)].push_back(static_cast<int32_t>(query));
+  }
+  return queries;
 }
 
 } // namespace nsa::reference

@@ -37,4 +37,9 @@ struct BlockLists {
 BlockLists readBlockLists(std::span<const Sequence> sequences, const BlockListView &view, int64_t kvHeads,
                           int64_t slots);
 
+// The inverse of the lists of one sequence and kv head: for each block, in ascending order, the queries that list the
+// block and see a key of it. A list that breaks the rule of docs/specification.md 2 counts as empty.
+std::vector<std::vector<int32_t>> invertLists(const BlockLists &lists, const Sequence &sequence, int64_t kvHead,
+                                              int64_t selBlock);
+
 } // namespace nsa::reference

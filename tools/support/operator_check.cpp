@@ -208,6 +208,42 @@ private:
                                                                                     spec.kvHeads, spec.selCount)));
   }
 
+  // The inverse of the lists, of whole sequences also where single rows are compared.
+  void checkIndex(const HostTensor &lists) {
+    const HostTensor *index = output(T::kBlockIndex);
+    if (!index)
+      return;
+    OutputCheck check{.name = "block_index", .within = true, .text = "all queries equal"};
+    const reference::BlockLists read =
+        reference::readBlockLists(sequences, listView(spec, lists), spec.kvHeads, spec.selCount);
+    const int64_t places = index->shape.back();
+    for (size_t i = 0; i < sequences.size(); ++i)
+      for (int64_t head = 0; head < spec.kvHeads && sequences[i].keys > 0; ++head) {
+        const Sequence &sequence = sequences[i];
+        const bool packed = spec.layout == Layout::kPacked;
+        const int64_t begin = packed ? sequence.keyBegin / spec.selBlock + 2 * static_cast<int64_t>(i) +
+                                           sequence.queryBegin * spec.selCount
+                                     : 0;
+        const int64_t part = ((packed ? 0 : sequence.batch * spec.kvHeads) + head) * places + begin;
+        const std::vector<std::vector<int32_t>> queries = reference::invertLists(read, sequence, head, spec.selBlock);
+        std::vector<int32_t> expected = {0};
+        for (const std::vector<int32_t> &block : queries)
+          expected.push_back(expected.back() + static_cast<int32_t>(block.size()));
+        for (const std::vector<int32_t> &block : queries)
+          expected.insert(expected.end(), block.begin(), block.end());
+        const std::span<const int32_t> actual = index->integers().subspan(static_cast<size_t>(part), expected.size());
+        const auto [wrong, wanted] = std::ranges::mismatch(actual, expected);
+        if (wrong == actual.end() || !check.within)
+          continue;
+        check.within = false;
+        check.text = "sequence " + std::to_string(i) + ", head " + std::to_string(head) + ", place " +
+                     std::to_string(wrong - actual.begin()) + " of " + std::to_string(expected.size()) + ": " +
+                     std::to_string(*wrong) + " must be " + std::to_string(*wanted);
+      }
+    result.outputs.push_back(std::move(check));
+  }
+  void checkIndex() { checkIndex(inputs[T::kBlockList]); }
+
   void checkSelection() { checkLists(in(View::kQ), in(View::kK)); }
 
   void checkRotation() {
@@ -316,6 +352,7 @@ OperatorCheck Checker::run() {
       {Operator::kDenseBwd, &Checker::checkAttentionGradient},
       {Operator::kWindowBwd, &Checker::checkAttentionGradient},
       {Operator::kCmpBwd, &Checker::checkAttentionGradient},
+      {Operator::kInvert, &Checker::checkIndex},
   };
   const auto *check = std::ranges::find(kChecks, spec.op, &std::pair<Operator, void (Checker::*)()>::first);
   assert(check != std::end(kChecks) && "has no tensors of its own");

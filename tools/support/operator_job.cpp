@@ -94,6 +94,8 @@ std::vector<int64_t> leadOf(const Spec &spec, TensorName name, const CallExtents
     return {extents.timeK};
   case Lead::kSequences:
     return {extents.batch};
+  case Lead::kEntries:
+    return spec.layout == Layout::kPacked ? std::vector<int64_t>() : std::vector{extents.batch};
   case Lead::kNone:
     break;
   }
@@ -131,6 +133,11 @@ std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtent
   std::vector<int64_t> shape = leadOf(spec, name, extents);
   for (int i = 0; i < rule.axisCount; ++i)
     shape.push_back(axisExtent(rule.axes[static_cast<size_t>(i)], spec));
+  // The inverse of lists: offsets, and room for every query of each place of a list (docs/specification.md 9).
+  if (rule.lead == Lead::kEntries)
+    shape.push_back((spec.layout == Layout::kPacked ? extents.timeK / spec.selBlock + 2 * extents.batch
+                                                    : (extents.timeK + spec.selBlock - 1) / spec.selBlock + 1) +
+                    extents.timeQ * spec.selCount);
   return shape;
 }
 
@@ -281,7 +288,7 @@ Result<DeviceOperator> DeviceOperator::upload(Accelerator &accelerator, const Op
   const auto add = [&](TensorName name, const std::vector<int64_t> &shape, const HostTensor *source) {
     const DType dtype = dtypeOf(spec, name);
     const Lead lead = tensorRule(name).lead;
-    const bool hasHeads = lead != Lead::kNone && lead != Lead::kSequences;
+    const bool hasHeads = lead != Lead::kNone && lead != Lead::kSequences && lead != Lead::kEntries;
     const size_t headAxis = !hasHeads ? 0 : spec.layout == Layout::kPacked && !isUpdated(name) ? 1 : 2;
     return job.add(name, dtype, shape, source,
                    spacing.isContiguous() ? std::optional<SpacedLayout>()

@@ -163,6 +163,8 @@ private:
 
   Status checkOperand(const Operand &operand, const TensorName &name) {
     const TensorRule &rule = tensorRule(operand.name);
+    if (rule.lead == Lead::kEntries)
+      return checkIndex(operand, name);
     const bool ofCache = CacheChecker::isOfCache(rule.lead);
     const bool countsNoTime = rule.lead == Lead::kPositions || rule.lead == Lead::kSequences;
     const int leading = rule.lead == Lead::kNone ? 0 : countsNoTime ? 1 : ofCache ? 2 : timeAxis + 1;
@@ -187,17 +189,52 @@ private:
       call.set(operand.name, t, coordinateStrides(spec, operand, t));
       return Status::ok();
     }
-    if (rule.lead != Lead::kNone && !packed) {
-      if (!batchSource) {
-        batchSource = &name;
-        call.sizes.batch = t.shape[0];
-      }
-      NSA_RETURN_IF_ERROR(tensors.checkExtent(name, 0, call.sizes.batch, "batch of ", tensorName(*batchSource)));
-    }
+    if (rule.lead != Lead::kNone && !packed)
+      NSA_RETURN_IF_ERROR(checkBatch(name));
     if (rule.lead != Lead::kNone)
       NSA_RETURN_IF_ERROR(checkTime(timeOf(rule.lead), name, rule.lead));
     call.set(operand.name, t, coordinateStrides(spec, operand, t),
              rule.lead == Lead::kNone ? 0 : rowsOf(name, timeAxis));
+    return Status::ok();
+  }
+
+  Status checkBatch(const TensorName &name) {
+    if (!batchSource) {
+      batchSource = &name;
+      call.sizes.batch = tensors[name].shape[0];
+    }
+    return tensors.checkExtent(name, 0, call.sizes.batch, "batch of ", tensorName(*batchSource));
+  }
+
+  // The inverse of lists of blocks, whose last dimension has a part for each sequence (docs/specification.md 9). Its
+  // queries, and its keys where they are bound, were checked before it.
+  Status checkIndex(const Operand &operand, const TensorName &name) {
+    const int heads = packed ? 0 : 1, last = heads + 1;
+    NSA_RETURN_IF_ERROR(tensors.check(name, spec.types().of(tensorRule(name).role), last + 1));
+    if (!packed)
+      NSA_RETURN_IF_ERROR(checkBatch(name));
+    NSA_RETURN_IF_ERROR(tensors.checkExtent(name, heads, spec.kvHeads, "kv_heads"));
+    const Tensor &t = tensors[name];
+    // No sequence has more queries than keys.
+    const int64_t tokens = keys.source ? keys.extent : queries.extent, listed = queries.extent * spec.selCount;
+    const int64_t offsets =
+        packed ? tokens / spec.selBlock + 2 * call.sizes.batch : (tokens + spec.selBlock - 1) / spec.selBlock + 1;
+    const int64_t places = t.shape[static_cast<size_t>(last)], needed = offsets + listed;
+    const auto broken = [&](std::string rule, const char *hint) {
+      return BoundTensors::broken(name, ".shape", shapeText(t),
+                                  std::move(rule) + std::to_string(offsets) + " for offsets and " +
+                                      std::to_string(listed) + " for queries",
+                                  hint);
+    };
+    if (needed > kUnbounded)
+      return broken("more than 2^31 - 1 places are needed: ", "split the batch into several calls");
+    if (places < needed)
+      return broken("dimension " + std::to_string(last) + " must be at least " + std::to_string(needed) + ": ", "");
+    // The tensor has room for the blocks of so many keys.
+    if (packed)
+      indexedKeys = std::min<int64_t>(
+          (std::min<int64_t>(places, kUnbounded) - 2 * call.sizes.batch - listed + 1) * spec.selBlock - 1, kUnbounded);
+    call.set(operand.name, t, coordinateStrides(spec, operand, t));
     return Status::ok();
   }
 
@@ -251,9 +288,10 @@ private:
     sizes.maxSeqlenQ = hasSequences ? std::min(maxima.seqlenQ, queries.extent) : queries.extent;
     sizes.maxSeqlenK = hasSequences ? std::min(maxima.seqlenK, timeK) : timeK;
     sizes.maxBlocksC = spec.compressedBlocks(sizes.maxSeqlenK);
-    // Keys alone are compressed too, and their gradients are 0.
+    // Keys alone are compressed too, and their gradients are 0. Their blocks have no queries.
     const bool writesKeys = ((fieldsOf(spec.op) & kPhi) && !decodes) || definitionOf(spec.op).isAttentionGradient();
-    call.empty = sizes.batch == 0 || (queries.extent == 0 && !(writesKeys && (keys.extent > 0 || blocks.extent > 0)));
+    const bool readsKeys = writesKeys && (keys.extent > 0 || blocks.extent > 0);
+    call.empty = sizes.batch == 0 || (queries.extent == 0 && !readsKeys && !call[TensorName::kBlockIndex].data);
   }
 
   static Status atMost(const char *field, int64_t value, const char *maximum, int64_t limit) {
@@ -285,7 +323,8 @@ private:
     setScalar(call.scalars, Scalar::kTotalQ, queries.source ? queries.extent : kUnbounded);
     // Where a block is one token, kernels address blocks as tokens.
     const bool blocksAreTokens = blocks.source && spec.cmpBlock == 1;
-    setScalar(call.scalars, Scalar::kTotalK, keys.source ? keys.extent : blocksAreTokens ? blocks.extent : kUnbounded);
+    const int64_t mostKeys = std::min<int64_t>(blocksAreTokens ? blocks.extent : kUnbounded, indexedKeys);
+    setScalar(call.scalars, Scalar::kTotalK, keys.source ? keys.extent : mostKeys);
     setScalar(call.scalars, Scalar::kTotalC, blocks.source ? blocks.extent : kUnbounded);
     setScalar(call.scalars, Scalar::kBatch, call.sizes.batch);
     setScalar(call.scalars, Scalar::kCapacity, cache.capacity());
@@ -304,6 +343,7 @@ private:
   const TensorName *batchSource = nullptr;
   Time queries, keys, blocks;
   int64_t timeK = 0;
+  int64_t indexedKeys = kUnbounded; // for which a packed block_index has room
 };
 
 } // namespace

@@ -8,6 +8,10 @@ std::array<int64_t, kMaxCoordinates> coordinateStrides(const Spec &spec, const O
   const TensorRule &rule = tensorRule(operand.name);
   std::array<int64_t, kMaxCoordinates> strides = {};
   size_t next = 0;
+  if (rule.lead == Lead::kEntries) {
+    const int last = tensor.rank - 1;
+    return {last == 1 ? 0 : tensor.strideOf(0), tensor.strideOf(last - 1), tensor.strideOf(last)};
+  }
   if (rule.lead == Lead::kPositions || rule.lead == Lead::kSequences) {
     strides[next++] = tensor.strideOf(0);
   } else if (rule.lead != Lead::kNone) {

@@ -4,6 +4,7 @@
 #include "runtime/base/sequence_fields.h"
 #include "runtime/base/signature.h"
 
+#include <algorithm>
 #include <string>
 
 namespace nsa {
@@ -151,7 +152,10 @@ Status checkHostLengths(const CallRules &rules, const Call &call) {
   const ViewSlots &k = call[TensorName::kCuSeqlensK];
   auto total = [&](Scalar name) { return static_cast<int64_t>(call.scalars[static_cast<size_t>(name)]); };
   NSA_RETURN_IF_ERROR(checkHostOffsets("cu_seqlens_q", q, call.sizes.batch, total(Scalar::kTotalQ), "the rows of q"));
-  NSA_RETURN_IF_ERROR(checkHostOffsets("cu_seqlens_k", k, call.sizes.batch, total(Scalar::kTotalK), "the rows of k"));
+  const bool hasKeys = std::ranges::any_of(
+      operandsOf(spec.op), [](const Operand &operand) { return tensorRule(operand.name).lead == Lead::kKeys; });
+  NSA_RETURN_IF_ERROR(checkHostOffsets("cu_seqlens_k", k, call.sizes.batch, total(Scalar::kTotalK),
+                                       hasKeys ? "the rows of k" : "the keys for which block_index has room"));
   int64_t blocks = 0;
   for (int64_t i = 0; i < call.sizes.batch; ++i) {
     int64_t seqlenQ = lengthAt(q, i + 1) - lengthAt(q, i);

@@ -1,4 +1,5 @@
-// The graphs of the gradients of attention. docs/operators.md describes them.
+// The graphs of the gradients of attention, and of the inverse of lists, which gradients read. docs/operators.md
+// describes them.
 // Thread-safety: constants.
 #pragma once
 
@@ -93,5 +94,11 @@ inline constexpr auto kBlockGradientNodes = gradientNodes(kBlockBindings);
 inline constexpr Graph kDenseBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kDenseBwd};
 inline constexpr Graph kWindowBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kWindowBwd};
 inline constexpr Graph kCmpBwd = {kBlockGradientNodes, kGradientBuffers, Operator::kCmpBwd};
+
+inline constexpr GraphNode kInvertNodes[] = {kSequencesNode, indexNode(Role::kIndexLengths, Operator::kIndexLengths),
+                                             indexNode(Role::kIndexCounts, Operator::kIndexCounts),
+                                             indexNode(Role::kIndexFill, Operator::kIndexFill)};
+inline constexpr GraphBuffer kInvertBuffers[] = {kTableBuffer, kListLengthsBuffer, kBlockCountsBuffer};
+inline constexpr Graph kInvert = {kInvertNodes, kInvertBuffers, Operator::kInvert};
 
 } // namespace nsa

@@ -426,8 +426,8 @@ constexpr GraphBuffer kShareBuffers[] = {
 constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers, Operator::kDecode, /*isOfFew=*/true};
 
 // An operator has the first graph that fits it.
-constexpr const Graph *kGraphs[] = {&kSelect,   &kNsa,       &kDecode, &kDecodeOfFew,
-                                    &kDenseBwd, &kWindowBwd, &kCmpBwd, &kSingle};
+constexpr const Graph *kGraphs[] = {&kSelect,    &kNsa,    &kDecode, &kDecodeOfFew, &kDenseBwd,
+                                    &kWindowBwd, &kCmpBwd, &kInvert, &kSingle};
 // The graph of each operator. In decode with few queries, programs share keys: kDecodeOfFew.
 constexpr auto kGraphOf = [] {
   std::array<const Graph *, kOperators> result{};
@@ -457,9 +457,9 @@ static_assert(std::ranges::all_of(kGraphs, [](const Graph *graph) { return isCon
 } // namespace
 
 std::string_view roleName(Role role, Operator op) {
-  constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp", "scores",
-                                         "rank",      "select", "ascend",   "sel", "win",
-                                         "combine",   "deltas", "dq",       "dkv", "sum"};
+  constexpr std::string_view kNames[] = {
+      "sequences", "append",  "compress", "cmp", "scores", "rank", "select",        "ascend",       "sel",
+      "win",       "combine", "deltas",   "dq",  "dkv",    "sum",  "index_lengths", "index_counts", "index_fill"};
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }
 

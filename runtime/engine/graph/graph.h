@@ -32,9 +32,12 @@ enum class Role : uint8_t {
   kDq,
   kDkv,
   kSumParts,
+  kIndexLengths, // from here to kIndexFill: the inverse of lists of blocks
+  kIndexCounts,
+  kIndexFill,
   kMain // the kernel of an operator that is a single kernel
 };
-inline constexpr int kRoles = 16;
+inline constexpr int kRoles = 19;
 // Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
 // of the operator.
 std::string_view roleName(Role role, Operator op);
@@ -70,20 +73,23 @@ enum class Buffer : uint8_t {
   kDelta,
   kDkParts, // gradients of keys, of programs that share the queries that see a key
   kDvParts,
+  kListLengths,
+  kBlockCounts,
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
 
 // A buffer is an array [copies, rows, heads, columns].
 struct GraphBuffer {
-  enum class Copies : uint8_t { kOne, kTwo, kSplits, kCmpSplits, kQueryParts };
+  enum class Copies : uint8_t { kOne, kTwo, kSplits, kCmpSplits, kQueryParts, kIndexParts };
   enum class Rows : uint8_t {
     kSequences,
     kCompressed, // the compressed rows of all sequences
     kKeys,       // the keys that the operator attends, tokens or compressed rows, of all sequences
     kStaged,     // the tokens of all new compressed blocks
     kChunk,      // the queries of a chunk
-    kQueries     // all queries
+    kQueries,    // all queries
+    kTimes       // all queries, with an entry for each sequence of the dense layout
   };
   enum class Heads : uint8_t { kNone, kQuery, kKv };
   enum class Columns : uint8_t { kOne, kTableFields, kQkDim, kVDim, kSelCount, kSlots, kScoreBlocks, kKeptBlocks };
@@ -106,6 +112,7 @@ enum class Order : uint8_t {
   kRowHead,
   kRowHeadColumn,
   kRowHeadPiece, // pieces of 16 columns
+  kEntryRowHeadPiece,
   kRowColumn,
   kSecondRowColumn // of the second copy
 };

@@ -29,6 +29,8 @@ std::array<int64_t, kMaxCoordinates> stridesOf(Order order, const WorkspaceLayou
     return {at.row, at.columns, 1};
   case Order::kRowHeadPiece:
     return {at.row, at.columns, kPiece};
+  case Order::kEntryRowHeadPiece:
+    return {entry, at.row, at.columns, kPiece};
   case Order::kRowColumn:
   case Order::kSecondRowColumn:
     return {at.row, 1};
@@ -237,6 +239,8 @@ ViewSlots PipelineRun::viewOf(Buffer buffer, Order order, int64_t first) const {
     // lengths.
     rows = packed ? layout.compRows : call.sizes.maxBlocksC;
     entry = packed ? 0 : rows * at.row;
+  } else if (at.rows == Rows::kTimes) {
+    entry = packed ? 0 : rules.maxima.seqlenQ * at.row;
   } else if (at.rows == Rows::kStaged) {
     entry = 0;
   } else if (order == Order::kSecondRowColumn) {

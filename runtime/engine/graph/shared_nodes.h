@@ -1,9 +1,10 @@
-// What graphs of several operators have in common (graph.h): the kernel that checks the lengths of a packed batch, and
-// the spec of a step that compresses nothing.
+// What graphs of several operators have in common (graph.h): the kernel that checks the lengths of a packed batch, the
+// kernels that invert lists of blocks, and the spec of a step that compresses nothing.
 // Thread-safety: constants and pure functions.
 #pragma once
 
 #include "runtime/engine/graph/graph.h"
+#include "runtime/engine/graph/workspace.h"
 #include "runtime/model/operators.h"
 
 namespace nsa {
@@ -35,5 +36,31 @@ inline constexpr GraphBuffer kTableBuffer = {Buffer::kTable,
                                              GraphBuffer::Heads::kNone,
                                              GraphBuffer::Columns::kTableFields,
                                              TensorRole::kIndex};
+
+// The kernels that invert lists of blocks, and their buffers.
+inline void countIndexParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout) {
+  call.grid.splits = layout.indexParts;
+  setScalar(call.scalars, Scalar::kSplits, layout.indexParts);
+}
+
+inline constexpr Binding kIndexBindings[] = {
+    {View::kBlockList, TensorName::kBlockList},
+    {View::kListLengths, Binding::kNoTensor, Buffer::kListLengths},
+    {View::kBlockCounts, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadColumn},
+    {View::kCountRows, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadPiece},
+    {View::kBlockIndex, TensorName::kBlockIndex}};
+constexpr GraphNode indexNode(Role role, Operator op) {
+  return {.role = role, .op = op, .change = dropCompression, .bindings = kIndexBindings, .prepare = countIndexParts};
+}
+inline constexpr GraphBuffer kListLengthsBuffer = {Buffer::kListLengths,       Role::kIndexLengths,
+                                                   GraphBuffer::Rows::kTimes,  GraphBuffer::Heads::kKv,
+                                                   GraphBuffer::Columns::kOne, TensorRole::kIndex};
+inline constexpr GraphBuffer kBlockCountsBuffer = {Buffer::kBlockCounts,
+                                                   Role::kIndexCounts,
+                                                   GraphBuffer::Rows::kSequences,
+                                                   GraphBuffer::Heads::kKv,
+                                                   GraphBuffer::Columns::kScoreBlocks,
+                                                   TensorRole::kIndex,
+                                                   GraphBuffer::Copies::kIndexParts};
 
 } // namespace nsa

@@ -58,6 +58,7 @@ struct Extents {
     case Rows::kChunk:
       return entries() * chunk;
     case Rows::kQueries:
+    case Rows::kTimes:
       return queries();
     }
     return 0;
@@ -104,6 +105,8 @@ struct Extents {
       return shares.counts[0];
     case kQueryParts:
       return queryParts(spec, maxima);
+    case kIndexParts:
+      return indexParts(spec, maxima);
     }
     return 0;
   }
@@ -162,6 +165,7 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, size_t scra
       roles |= uint32_t{1} << static_cast<int>(node.role);
   shares = graph.isOfFew ? ShareRanges(spec, maxima) : ShareRanges();
   parts = definitionOf(spec.op).isAttentionGradient() ? queryParts(spec, maxima) : 1;
+  indexParts = nsa::indexParts(spec, maxima);
   Extents extents{.spec = spec, .maxima = maxima, .shares = shares};
   const ElementTypes types = spec.types();
   const auto isMade = [&](const GraphBuffer &buffer) { return (roles >> static_cast<int>(buffer.maker) & 1) != 0; };

@@ -67,9 +67,10 @@ struct WorkspaceLayout {
     return placed[static_cast<size_t>(buffer)];
   }
 
-  ShareRanges shares;   // for decode with few queries
-  int64_t parts = 1;    // of gradients of keys (queryParts)
-  int64_t compRows = 0; // of all sequences together; 0 in the dense layout
+  ShareRanges shares;     // for decode with few queries
+  int64_t parts = 1;      // of gradients of keys (queryParts)
+  int64_t indexParts = 1; // of the inverse of lists (key_splits.h)
+  int64_t compRows = 0;   // of all sequences together; 0 in the dense layout
   size_t definitionScratch = 0;
   std::array<size_t, 2> compared = {}; // second outputs of a kernel, and outputs of its definition
   int64_t chunk = 0; // queries: of each sequence in the dense layout, of all sequences in the packed one

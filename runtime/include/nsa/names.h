@@ -13,6 +13,7 @@
  *   compress       K_CMP else K, V_CMP else V, weights      -> K_COMP, V_COMP
  *   cmp            Q_CMP else Q, K_COMP, V_COMP, [K_OFFSET] -> OUT, [LSE], [READS]
  *   select         Q_CMP else Q, K_COMP, [LSE of cmp]       -> BLOCK_LIST
+ *   invert         BLOCK_LIST                              -> BLOCK_INDEX
  *   sel            Q, K_SEL else K, V_SEL else V, BLOCK_LIST -> OUT, [LSE], [READS]
  *   combine        O_CMP, O_SEL, O_WIN (of the branches that are on), GATES -> OUT
  *   nsa            Q, Q_CMP else Q, K_* else K, V_* else V, weights, GATES
@@ -50,12 +51,18 @@
  *                              position seqlen_k - seqlen_q + i.
  *   BLOCK_LIST                 int32 [.., kv_heads, sel_count]: ascending numbers of the sequence's blocks; -1 fills
  *                              the end
+ *   BLOCK_INDEX                int32 [batch, kv_heads, at least ceil(T / sel_block) + 1 + T_q * sel_count]; packed
+ *                              [kv_heads, at least floor(total_k / sel_block) + 2 * batch + total_q * sel_count]: which
+ *                              queries list each block. Offsets of the blocks' queries, one more than there are blocks,
+ *                              and then the queries. In the packed layout the part of sequence b begins at
+ *                              floor(CU_SEQLENS_K[b] / sel_block) + 2 * b + CU_SEQLENS_Q[b] * sel_count. A sequence
+ *                              without keys has no part. What follows the last query of a part is not written.
  *   GATES                      [.., heads, 3] in the order cmp, sel, win
  *   READS                      int32 [.., kv_heads]: how many tokens and compressed blocks the query's group attended
  *   K_COMP, V_COMP             [.., kv_heads, dim] with a row for each compressed block in the place of time
  * A sequence of T tokens has N_c(T) = T < cmp_block ? 0 : (T - cmp_block) / cmp_stride + 1 compressed blocks. In the
  * packed layout the blocks of the sequences follow each other without gaps, and the tensors may have more rows than
- * blocks. Only in the packed layout may a sequence of cmp, cmp_bwd, select, rotate and rotate_bwd have more
+ * blocks. Only in the packed layout may a sequence of cmp, cmp_bwd, select, invert, rotate and rotate_bwd have more
  * tokens than queries.
  *
  * The cache of decode. Each call of decode brings T_q = T >= 1 new tokens of each sequence: a prompt, a chunk of a
@@ -99,9 +106,9 @@ typedef enum nsa_name {
   NSA_V_COMP_CACHE = 46, NSA_K_RAW = 47, NSA_V_RAW = 48, NSA_BLOCK_TABLE = 49, NSA_CACHE_SEQLENS = 50,
   NSA_X = 51, NSA_COS = 52, NSA_SIN = 53, NSA_K_OFFSET = 54, NSA_D_OUT = 55, NSA_D_GATES = 56,
   NSA_D_O_CMP = 57, NSA_D_O_SEL = 58, NSA_D_O_WIN = 59, NSA_D_Q = 60, NSA_D_K = 61, NSA_D_V = 62, NSA_D_K_WIN = 63,
-  NSA_D_V_WIN = 64, NSA_D_Q_CMP = 65, NSA_D_K_COMP = 66, NSA_D_V_COMP = 67, NSA_DELTA = 68
+  NSA_D_V_WIN = 64, NSA_D_Q_CMP = 65, NSA_D_K_COMP = 66, NSA_D_V_COMP = 67, NSA_DELTA = 68, NSA_BLOCK_INDEX = 69
 } nsa_name;
 /* clang-format on */
-enum { NSA_NAMES = 69 };
+enum { NSA_NAMES = 70 };
 
 #endif

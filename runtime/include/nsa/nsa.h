@@ -100,7 +100,8 @@ typedef enum nsa_op {
   NSA_OP_COMBINE_BWD = 11, /* the gradients of combine */
   NSA_OP_DENSE_BWD = 12,   /* the gradients of dense */
   NSA_OP_WINDOW_BWD = 13,  /* the gradients of window */
-  NSA_OP_CMP_BWD = 14      /* the gradients of cmp */
+  NSA_OP_CMP_BWD = 14,     /* the gradients of cmp */
+  NSA_OP_INVERT = 15       /* finds which queries list each block */
 } nsa_op;
 
 /* How a block of keys or values becomes one row. x[i] is the key or value of token i of the block, and pe[i] is an

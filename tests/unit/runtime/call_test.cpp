@@ -46,7 +46,8 @@ struct TestCall {
 
   int64_t timeQ() const { return spec.layout == Layout::kPacked ? 80 : 64; }
   int64_t timeK() const {
-    const bool ownTokens = spec.op != Operator::kCmp && spec.op != Operator::kCmpBwd && spec.op != Operator::kSelect;
+    const bool ownTokens = spec.op != Operator::kCmp && spec.op != Operator::kCmpBwd && spec.op != Operator::kSelect &&
+                           spec.op != Operator::kInvert;
     if (spec.op == Operator::kDecode)
       return timeQ();
     return spec.layout == Layout::kPacked ? 120 : ownTokens ? 96 : timeQ();
@@ -73,6 +74,12 @@ struct TestCall {
       shape = {2, rule.lead == Lead::kRing ? spec.cmpBlock : rule.lead == Lead::kCache ? kRoom : blocks};
     } else if (rule.lead == Lead::kSequences) {
       return set(name, firstKeys.data(), spec.types().of(rule.role), {2});
+    } else if (rule.lead == Lead::kEntries) {
+      const bool packed = spec.layout == Layout::kPacked;
+      shape = packed ? std::vector<int64_t>() : std::vector<int64_t>{2};
+      shape.push_back(spec.kvHeads);
+      shape.push_back((packed ? timeK() / spec.selBlock + 4 : timeK() / spec.selBlock + 1) + timeQ() * spec.selCount);
+      return set(name, memory, spec.types().of(rule.role), shape);
     } else if (rule.lead != Lead::kNone) {
       if (spec.layout == Layout::kDense)
         shape.push_back(2);
@@ -114,7 +121,7 @@ struct TestCall {
 constexpr Operator kOperators[] = {Operator::kDense,  Operator::kWindow,     Operator::kCompress, Operator::kCmp,
                                    Operator::kSelect, Operator::kSel,        Operator::kCombine,  Operator::kNsa,
                                    Operator::kDecode, Operator::kCombineBwd, Operator::kDenseBwd, Operator::kWindowBwd,
-                                   Operator::kCmpBwd};
+                                   Operator::kCmpBwd, Operator::kInvert};
 
 TEST(Call, WellFormedCallsPass) {
   for (Operator op : kOperators)
