@@ -437,13 +437,13 @@ constexpr auto kGraphOf = [] {
   return result;
 }();
 
-// Each binding names a buffer of its graph, each buffer has a maker, and nodes that run in chunks are the last ones.
+// Each binding names a buffer of its graph, each buffer has a maker, and nodes that run in chunks follow each other.
 constexpr bool isConsistent(const Graph &graph) {
-  bool isChunked = false;
+  const auto isWhole = [](const GraphNode &node) { return !node.isChunked; };
+  const auto chunked = std::ranges::find_if_not(graph.nodes, isWhole);
+  if (!std::all_of(std::find_if(chunked, graph.nodes.end(), isWhole), graph.nodes.end(), isWhole))
+    return false;
   for (const GraphNode &node : graph.nodes) {
-    if (isChunked && !node.isChunked)
-      return false;
-    isChunked = node.isChunked;
     for (const Binding &binding : node.bindings)
       if (binding.buffer != B::kNone && std::ranges::count(graph.buffers, binding.buffer, &GraphBuffer::buffer) != 1)
         return false;

@@ -6,6 +6,7 @@
 
 #include "runtime/base/kernel_arguments.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -154,7 +155,7 @@ struct GraphNode {
   uint8_t shortcut = 0;                                    // the Route by which `shortcutOp` runs instead
   std::optional<Operator> shortcutOp{};
   bool writesCache = false;
-  bool isChunked = false;  // launched for each chunk of queries; such nodes are the last ones of a graph
+  bool isChunked = false;  // launched for each chunk of queries; such nodes follow each other
   bool sharesKeys = false; // several programs share the keys of a query
   Launch launch = Launch::kAlways;
   bool bindsOperands = false; // the operands of the operator are arguments, before `bindings`
@@ -172,6 +173,8 @@ struct Graph {
   std::span<const GraphBuffer> buffers; // in the order of the workspace
   std::optional<Operator> op{};         // nullopt: every operator that has no graph of its own
   bool isOfFew = false;                 // only of plans in which programs share the keys of a query (sharesKeys)
+
+  constexpr bool isChunked() const { return std::ranges::any_of(nodes, &GraphNode::isChunked); }
 };
 // Returns the graph of an operator. Decode has another graph for few queries (key_splits.h).
 const Graph &graphOf(const Spec &spec, const Maxima &maxima);

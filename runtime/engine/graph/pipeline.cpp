@@ -117,21 +117,23 @@ Status PipelineRun::run() const {
   setScalar(base.scalars, Scalar::kLists, readsLists());
   if (layout.has(Buffer::kTable))
     base[View::kSequences] = viewOf(Buffer::kTable, Order::kRowColumn, 0);
-  const auto chunked = std::ranges::find_if(launches, [](const LaunchStep &step) { return step.node->isChunked; });
+  const auto isWhole = [](const LaunchStep &step) { return !step.node->isChunked; };
+  const auto chunked = std::ranges::find_if_not(launches, isWhole);
+  const auto past = std::find_if(chunked, launches.end(), isWhole);
   for (auto step = launches.begin(); step != chunked; ++step)
     NSA_RETURN_IF_ERROR(launch(*step, base, 0));
-  if (chunked == launches.end())
-    return Status::ok();
-  for (int64_t first = 0; first < call.timeQ; first += layout.chunk) {
-    const int64_t past = std::min(first + layout.chunk, call.timeQ);
+  for (int64_t first = 0; chunked != past && first < call.timeQ; first += layout.chunk) {
+    const int64_t end = std::min(first + layout.chunk, call.timeQ);
     KernelCall chunk = base;
     setScalar(chunk.scalars, Scalar::kQueryBegin, first);
-    setScalar(chunk.scalars, Scalar::kQueryEnd, past);
-    chunk.grid.maxSeqlenQ = std::min(base.grid.maxSeqlenQ, past - first);
-    chunk.grid.maxTokensQ = (rules.spec.layout == Layout::kPacked ? 1 : base.grid.batch) * (past - first);
-    for (auto step = chunked; step != launches.end(); ++step)
+    setScalar(chunk.scalars, Scalar::kQueryEnd, end);
+    chunk.grid.maxSeqlenQ = std::min(base.grid.maxSeqlenQ, end - first);
+    chunk.grid.maxTokensQ = (rules.spec.layout == Layout::kPacked ? 1 : base.grid.batch) * (end - first);
+    for (auto step = chunked; step != past; ++step)
       NSA_RETURN_IF_ERROR(launch(*step, chunk, first));
   }
+  for (auto step = past; step != launches.end(); ++step)
+    NSA_RETURN_IF_ERROR(launch(*step, base, 0));
   return Status::ok();
 }
 

@@ -120,7 +120,7 @@ struct GraphRows {
 // Returns the queries of a chunk, of each sequence in the dense layout.
 int64_t chunkOf(const Graph &graph, const Extents &extents, const GraphRows &rows, bool isGpu) {
   const int64_t time = std::max<int64_t>(extents.isPacked() ? extents.maxima.tokensQ : extents.maxima.seqlenQ, 1);
-  if (!graph.nodes.back().isChunked)
+  if (!graph.isChunked())
     return time;
   // Branches that are off count too, so that chunks do not depend on them.
   Saturated perQuery = 0;
@@ -172,7 +172,7 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, size_t scra
   GraphRows row;
   for (size_t i = 0; i < graph.buffers.size(); ++i) {
     const GraphBuffer &buffer = graph.buffers[i];
-    if (!graph.nodes.back().isChunked && !isMade(buffer)) // the size of a chunk counts branches that are off
+    if (!graph.isChunked() && !isMade(buffer)) // the size of a chunk counts branches that are off
       continue;
     row.columns[i] = extents.columns(buffer.columns);
     row.elements[i] = (Saturated(extents.heads(buffer.heads)) * row.columns[i]).value();
