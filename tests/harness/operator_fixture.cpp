@@ -113,6 +113,8 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     if (spec.op == Operator::kSelect)
       kernels.push_back("cmp"); // for callers without a log-sum-exp
     kernels.push_back(std::string(operatorName(spec.op)));
+    if (spec.op == Operator::kSelect)
+      kernels.insert(kernels.end(), {"index_lengths", "index_counts", "index_fill"}); // for callers that ask for it
     return kernels;
   }
   const bool compresses = spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
@@ -125,6 +127,8 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
   if (spec.hasBranch(kBranchWin))
     kernels.push_back(maxima.seqlenK <= spec.window ? "dense" : "window");
   kernels.push_back("combine");
+  if (spec.hasBranch(kBranchSel))
+    kernels.insert(kernels.end(), {"index_lengths", "index_counts", "index_fill"});
   return kernels;
 }
 

@@ -95,6 +95,11 @@ private:
           return BoundTensors::broken(gradient, "", "bound",
                                       "is the gradient of " + std::string(tensorName(*of)) +
                                           ", which this call does not read");
+    // Lists of all queries are inverted, and those in the workspace are of a chunk.
+    if (known.has(TensorName::kBlockIndex) && tensors.find(TensorName::kBlockIndex) &&
+        !tensors.find(TensorName::kBlockList))
+      return BoundTensors::broken(TensorName::kBlockList, "", "absent",
+                                  "must be bound with block_index, which is its inverse");
     // An angle has both.
     const bool hasCos = tensors.find(TensorName::kCos) != nullptr;
     if (known.has(TensorName::kCos) && hasCos != (tensors.find(TensorName::kSin) != nullptr))
@@ -232,8 +237,7 @@ private:
       return broken("dimension " + std::to_string(last) + " must be at least " + std::to_string(needed) + ": ", "");
     // The tensor has room for the blocks of so many keys.
     if (packed)
-      indexedKeys = std::min<int64_t>(
-          (std::min<int64_t>(places, kUnbounded) - 2 * call.sizes.batch - listed + 1) * spec.selBlock - 1, kUnbounded);
+      indexedKeys = std::min<int64_t>((places - 2 * call.sizes.batch - listed + 1) * spec.selBlock - 1, kUnbounded);
     call.set(operand.name, t, coordinateStrides(spec, operand, t));
     return Status::ok();
   }

@@ -95,9 +95,7 @@ inline constexpr Graph kDenseBwd = {kTokenGradientNodes, kGradientBuffers, Opera
 inline constexpr Graph kWindowBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kWindowBwd};
 inline constexpr Graph kCmpBwd = {kBlockGradientNodes, kGradientBuffers, Operator::kCmpBwd};
 
-inline constexpr GraphNode kInvertNodes[] = {kSequencesNode, indexNode(Role::kIndexLengths, Operator::kIndexLengths),
-                                             indexNode(Role::kIndexCounts, Operator::kIndexCounts),
-                                             indexNode(Role::kIndexFill, Operator::kIndexFill)};
+inline constexpr GraphNode kInvertNodes[] = {kSequencesNode, kIndexLengthsNode, kIndexCountsNode, kIndexFillNode};
 inline constexpr GraphBuffer kInvertBuffers[] = {kTableBuffer, kListLengthsBuffer, kBlockCountsBuffer};
 inline constexpr Graph kInvert = {kInvertNodes, kInvertBuffers, Operator::kInvert};
 

@@ -90,11 +90,16 @@ constexpr GraphNode kSelectNodes[] = {
      .launch = Launch::kWithoutLse,
      .bindings = kLseOfSelect},
     {.role = Role::kMain, .bindsOperands = true, .bindings = kSelectAlone},
+    kIndexLengthsNode,
+    kIndexCountsNode,
+    kIndexFillNode,
 };
 constexpr GraphBuffer kSelectBuffers[] = {
     kTableBuffer,
     {B::kLse, Role::kCmp, Rows::kChunk, Heads::kQuery, Columns::kOne, kStatistics},
     {B::kOutCmp, Role::kCmp, Rows::kChunk, Heads::kQuery, Columns::kQkDim, kIo},
+    kListLengthsBuffer,
+    kBlockCountsBuffer,
 };
 constexpr Graph kSelect = {kSelectNodes, kSelectBuffers, Operator::kSelect};
 
@@ -215,7 +220,10 @@ constexpr GraphNode kNsaNodes[] = {kSequencesNode,
                                    selectNode(nullptr, kNsaSelect),
                                    selNode(nullptr, kNsaSel),
                                    winNode(nullptr, kNsaWin),
-                                   kCombineNode};
+                                   kCombineNode,
+                                   kIndexLengthsNode,
+                                   kIndexCountsNode,
+                                   kIndexFillNode};
 constexpr GraphBuffer kNsaBuffers[] = {
     kTableBuffer,
     {B::kKComp, Role::kCompress, Rows::kCompressed, Heads::kKv, Columns::kQkDim, kIo},
@@ -228,6 +236,8 @@ constexpr GraphBuffer kNsaBuffers[] = {
     readsBuffer(B::kReadsSel, Role::kSel),
     outBuffer(B::kOutWin, Role::kWin),
     readsBuffer(B::kReadsWin, Role::kWin),
+    kListLengthsBuffer,
+    kBlockCountsBuffer,
 };
 constexpr Graph kNsa = {kNsaNodes, kNsaBuffers, Operator::kNsa};
 

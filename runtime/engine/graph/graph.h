@@ -142,6 +142,7 @@ struct GraphNode {
     kForScores,     // if the branch of the output is on, or as kForLists
     kForLists,      // if a later kernel reads the lists of blocks, or the caller has bound `block_list`
     kForCallerList, // if the caller has bound `block_list`
+    kForIndex,      // if the caller has bound `block_index`
     kWithoutLse     // if the caller has not bound `lse`
   };
 

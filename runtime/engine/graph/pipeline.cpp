@@ -189,6 +189,8 @@ bool PipelineRun::isWanted(const GraphNode &node) const {
     return callerList || readsLists();
   case GraphNode::Launch::kForCallerList:
     return callerList;
+  case GraphNode::Launch::kForIndex:
+    return call[T::kBlockIndex].data != nullptr;
   case GraphNode::Launch::kWithoutLse:
     return call[T::kLse].data == nullptr;
   }

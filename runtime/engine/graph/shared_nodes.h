@@ -38,6 +38,9 @@ inline constexpr GraphBuffer kTableBuffer = {Buffer::kTable,
                                              TensorRole::kIndex};
 
 // The kernels that invert lists of blocks, and their buffers.
+inline bool hasLists(const Spec &spec, const Maxima &) {
+  return !definitionOf(spec.op).hasBranches() || spec.hasBranch(kBranchSel);
+}
 inline void countIndexParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout) {
   call.grid.splits = layout.indexParts;
   setScalar(call.scalars, Scalar::kSplits, layout.indexParts);
@@ -50,8 +53,17 @@ inline constexpr Binding kIndexBindings[] = {
     {View::kCountRows, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadPiece},
     {View::kBlockIndex, TensorName::kBlockIndex}};
 constexpr GraphNode indexNode(Role role, Operator op) {
-  return {.role = role, .op = op, .change = dropCompression, .bindings = kIndexBindings, .prepare = countIndexParts};
+  return {.role = role,
+          .op = op,
+          .isNeeded = hasLists,
+          .change = dropCompression,
+          .launch = GraphNode::Launch::kForIndex,
+          .bindings = kIndexBindings,
+          .prepare = countIndexParts};
 }
+inline constexpr GraphNode kIndexLengthsNode = indexNode(Role::kIndexLengths, Operator::kIndexLengths);
+inline constexpr GraphNode kIndexCountsNode = indexNode(Role::kIndexCounts, Operator::kIndexCounts);
+inline constexpr GraphNode kIndexFillNode = indexNode(Role::kIndexFill, Operator::kIndexFill);
 inline constexpr GraphBuffer kListLengthsBuffer = {Buffer::kListLengths,       Role::kIndexLengths,
                                                    GraphBuffer::Rows::kTimes,  GraphBuffer::Heads::kKv,
                                                    GraphBuffer::Columns::kOne, TensorRole::kIndex};

@@ -174,10 +174,11 @@ Status KernelTrial::fillOperands() {
   Spec whole = spec; // the most work that the kernel may have
   whole.branches = kAllBranches;
   for (const Operand &operand : def.operands) {
-    // `reads` is for tests, without tables a kernel computes its angles, and most keys begin at position 0.
+    // `reads` is for tests, without tables a kernel computes its angles, most keys begin at position 0, and other
+    // kernels invert lists.
     const Lead lead = tensorRule(operand.name).lead;
     if (takes(whole, operand.name) && operand.name != TensorName::kReads && lead != Lead::kPositions &&
-        lead != Lead::kSequences)
+        lead != Lead::kSequences && lead != Lead::kEntries)
       NSA_RETURN_IF_ERROR(fill(operand));
   }
   return Status::ok();

@@ -315,7 +315,7 @@ TEST_F(CApi, RulesOfSpecAndMaxima) {
   } rows[] = {
       {"spec.size", "3", [](Call &c) { c.spec.size = 3; }},
       {"spec.reserved", "1", [](Call &c) { c.spec.reserved[3] = 1; }},
-      {"op", "15", [](Call &c) { c.spec.op = static_cast<nsa_op>(15); }},
+      {"op", "16", [](Call &c) { c.spec.op = static_cast<nsa_op>(16); }},
       {"gate_per_group", "2", [](Call &c) { c.spec.gate_per_group = 2; }},
       {"dtype", "int32", [](Call &c) { c.spec.dtype = NSA_INT32; }},
       {"dtype", "-1", [](Call &c) { c.spec.dtype = static_cast<nsa_dtype>(-1); }},

@@ -164,6 +164,8 @@ TEST(Call, EachRequiredTensorIsMissedByName) {
         continue;
       TestCall call(op, Layout::kDense);
       call.drop(operand.name);
+      if (operand.name == T::kBlockList && operand.isOptional())
+        call.drop(T::kBlockIndex); // which needs the lists
       // q stays where it stands for q_cmp.
       const bool served = operand.isOptional() || call.bindings.find(operand.otherwise);
       const Status status = call.check();
@@ -172,6 +174,77 @@ TEST(Call, EachRequiredTensorIsMissedByName) {
         EXPECT_EQ(status.error().field, tensorName(operand.otherwise)) << operatorName(op);
     }
   }
+}
+
+// The inverse of lists has a part for each sequence. Its room bounds the keys that no tensor shows.
+TEST(Call, TheInverseOfListsHasItsShape) {
+  const auto refused = [](Operator op, Layout layout, auto damage) {
+    TestCall call(op, layout);
+    damage(call.bindings[T::kBlockIndex]);
+    return call.check();
+  };
+  for (const Operator op : {Operator::kInvert, Operator::kSelect, Operator::kNsa})
+    for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+      SCOPED_TRACE(std::string(operatorName(op)) + " " + std::string(layoutName(layout)));
+      const bool packed = layout == Layout::kPacked;
+      const auto last = static_cast<size_t>(packed ? 1 : 2);
+      const Status heads = refused(op, layout, [&](Tensor &index) { index.shape[last - 1] = 3; });
+      EXPECT_EQ(heads.error().field, "block_index.shape");
+      EXPECT_NE(heads.error().rule.find("kv_heads"), std::string::npos) << heads.toString();
+      const Status type = refused(op, layout, [](Tensor &index) { index.dtype = DType::kF32; });
+      EXPECT_EQ(type.error().field, "block_index.dtype") << type.toString();
+      const Status rank = refused(op, layout, [](Tensor &index) { index.rank -= 1; });
+      EXPECT_EQ(rank.error().field, "block_index.rank") << rank.toString();
+      // Blocks of 16 tokens: 64 tokens of invert and select, 96 of nsa; packed 80 queries, and 120 keys of nsa.
+      const int64_t offsets = packed ? (op == Operator::kNsa ? 7 : 5) + 4 : (op == Operator::kNsa ? 6 : 4) + 1;
+      const int64_t queries = packed ? 320 : 256;
+      const auto ofRoom = [&](int64_t room) {
+        return refused(op, layout, [&](Tensor &index) {
+          index.shape[last] = room;
+          index.strides[last - 1] = room;
+          if (!packed)
+            index.strides[0] = 2 * room;
+        });
+      };
+      const Status room = ofRoom(offsets + queries - 1);
+      EXPECT_EQ(room.error().field, "block_index.shape") << room.toString();
+      EXPECT_NE(room.error().rule.find("dimension " + std::to_string(last) + " must be at least " +
+                                       std::to_string(offsets + queries) + ": " + std::to_string(offsets) +
+                                       " for offsets and " + std::to_string(queries) + " for queries"),
+                std::string::npos)
+          << room.toString();
+      const Status enough = ofRoom(offsets + queries);
+      if (!packed || op == Operator::kNsa)
+        EXPECT_TRUE(enough.isOk()) << enough.toString();
+      else // room for 95 keys, and there are 120
+        EXPECT_EQ(enough.error().field, "cu_seqlens_k[2]") << enough.toString();
+      EXPECT_TRUE(ofRoom(offsets + queries + 2).isOk());
+    }
+  TestCall dense(Operator::kInvert, Layout::kDense);
+  dense.bindings[T::kBlockIndex].shape[0] = 3;
+  EXPECT_NE(dense.check().error().rule.find("batch of block_list"), std::string::npos) << dense.check().toString();
+  // More places than an int32 counts.
+  TestCall large(Operator::kInvert, Layout::kDense);
+  large.spec.selCount = 128;
+  large.maxima = {.batch = 2, .tokensQ = int64_t{2} << 24, .seqlenQ = 1 << 24, .seqlenK = 1 << 24};
+  Tensor &list = large.bindings[T::kBlockList], &index = large.bindings[T::kBlockIndex];
+  list.shape[1] = 1 << 24, list.shape[3] = 128;
+  index.shape[2] = std::numeric_limits<int32_t>::max();
+  index.strides[0] = 2 * (index.strides[1] = index.shape[2]);
+  const Status many = large.check();
+  EXPECT_EQ(many.error().field, "block_index.shape") << many.toString();
+  EXPECT_NE(many.error().rule.find("2^31 - 1 places"), std::string::npos) << many.toString();
+  EXPECT_NE(many.error().hint.find("several calls"), std::string::npos) << many.toString();
+}
+
+// Lists in the workspace are of a chunk of queries.
+TEST(Call, TheInverseNeedsTheLists) {
+  TestCall call(Operator::kNsa, Layout::kDense);
+  call.drop(T::kBlockList);
+  const Status status = call.check();
+  EXPECT_EQ(status.error().field, "block_list");
+  EXPECT_EQ(status.error().value, "absent");
+  EXPECT_NE(status.error().rule.find("block_index"), std::string::npos) << status.toString();
 }
 
 TEST(Call, OneKAndVServeAllBranches) {

@@ -31,17 +31,20 @@ std::string stepsText(const Spec &spec, const Maxima &maxima) {
   return text;
 }
 
+// For callers that ask for the inverse of lists.
+const std::string kIndex = " index_lengths index_counts index_fill";
+
 TEST(Pipeline, NsaIsItsBranches) {
   Spec spec = nsa128();
-  EXPECT_EQ(stepsText(spec, lengths(8192)), "compress cmp select sel window combine");
+  EXPECT_EQ(stepsText(spec, lengths(8192)), "compress cmp select sel window combine" + kIndex);
   spec.layout = Layout::kPacked;
-  EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp select sel window combine");
+  EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp select sel window combine" + kIndex);
   spec.branches = kBranchWin;
   EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences window combine");
   spec.branches = kBranchCmp;
   EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp combine");
   spec.branches = kBranchSel; // scores need the compressed branch
-  EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp select sel combine");
+  EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp select sel combine" + kIndex);
 }
 
 // Lengths are in device memory in either layout, so a table always says where what is.
@@ -77,10 +80,10 @@ TEST(Pipeline, FewQueriesShareKeysAndRankManyBlocks) {
 
 TEST(Pipeline, ShortcutsAreTakenExactlyWhereNothingElseIsPossible) {
   const Spec spec = nsa128(); // 16 blocks of 64, window 512
-  EXPECT_EQ(stepsText(spec, lengths(1025)), "compress cmp select sel window combine");
-  EXPECT_EQ(stepsText(spec, lengths(1024)), "compress cmp select dense window combine");
-  EXPECT_EQ(stepsText(spec, lengths(513)), "compress cmp select dense window combine");
-  EXPECT_EQ(stepsText(spec, lengths(512)), "compress cmp select dense dense combine");
+  EXPECT_EQ(stepsText(spec, lengths(1025)), "compress cmp select sel window combine" + kIndex);
+  EXPECT_EQ(stepsText(spec, lengths(1024)), "compress cmp select dense window combine" + kIndex);
+  EXPECT_EQ(stepsText(spec, lengths(513)), "compress cmp select dense window combine" + kIndex);
+  EXPECT_EQ(stepsText(spec, lengths(512)), "compress cmp select dense dense combine" + kIndex);
   // One bucket, two routes: the plan's key tells them apart.
   EXPECT_NE(routesOf(spec, lengths(600)), routesOf(spec, lengths(512)));
   EXPECT_NE(routesOf(spec, lengths(1024)), routesOf(spec, lengths(1025)));
@@ -99,7 +102,9 @@ TEST(Pipeline, SingleOperatorsAreOneKernelAndTheirLengths) {
   }
   spec.op = Operator::kSelect;
   spec.layout = Layout::kDense;
-  EXPECT_EQ(stepsText(spec, lengths(64)), "cmp select");
+  EXPECT_EQ(stepsText(spec, lengths(64)), "cmp select" + kIndex);
+  spec.op = Operator::kInvert;
+  EXPECT_EQ(" " + stepsText(spec, lengths(64)), kIndex);
 }
 
 // The kernels' scratch is theirs; without kernels the layout is the formula of docs/operators.md.
