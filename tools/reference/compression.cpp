@@ -24,6 +24,22 @@ double activate(Activation activation, double x) {
   return x;
 }
 
+double slope(Activation activation, double x) {
+  switch (activation) {
+  case Activation::kRelu:
+    return x > 0 ? 1 : 0;
+  case Activation::kGelu:
+    return 0.5 * (1 + std::erf(x / std::numbers::sqrt2)) +
+           x * std::exp(-0.5 * x * x) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  case Activation::kSilu: {
+    const double sigmoid = 1 / (1 + std::exp(-x));
+    return sigmoid * (1 + x * (1 - sigmoid));
+  }
+  }
+  assert(false && "unknown activation");
+  return 0;
+}
+
 } // namespace
 
 PhiFunction::Matrix PhiFunction::readMatrix(const TensorView &weights, const TensorView &bias, int64_t outer,
@@ -46,6 +62,20 @@ std::vector<double> PhiFunction::Matrix::multiply(std::span<const double> row) c
   for (int64_t c = 0; c < columns; ++c)
     result[c] += bias[c];
   return result;
+}
+
+std::vector<double> PhiFunction::Matrix::differentiate(std::span<const double> row, std::span<const double> dResult,
+                                                       std::vector<double> &dWeights,
+                                                       std::vector<double> &dBias) const {
+  std::vector<double> dRow(static_cast<size_t>(rows), 0.0);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) {
+      dRow[r] += dResult[c] * weights[r * columns + c];
+      dWeights[r * columns + c] += row[r] * dResult[c];
+    }
+  for (int64_t c = 0; c < columns; ++c)
+    dBias[c] += dResult[c];
+  return dRow;
 }
 
 PhiFunction::PhiFunction(const Spec &spec, const Phi &phi, int64_t columns)
@@ -75,16 +105,53 @@ std::vector<double> PhiFunction::operator()(std::span<const double> tokens) cons
       value /= static_cast<double>(block);
     return mean;
   }
-  // The l tokens side by side are one row, and W's first two dimensions are that row's.
-  std::vector<double> row(tokens.begin(), tokens.end());
-  for (size_t i = 0; i < row.size(); ++i)
-    row[i] += pe[i];
-  std::vector<double> result = first.multiply(row);
+  std::vector<double> result = first.multiply(embedded(tokens));
   if (kind == CmpKind::kLinear)
     return result;
   for (double &value : result)
     value = activate(activation, value);
   return second.multiply(result);
+}
+
+// The l tokens side by side are one row, and W's first two dimensions are that row's.
+std::vector<double> PhiFunction::embedded(std::span<const double> tokens) const {
+  std::vector<double> row(tokens.begin(), tokens.end());
+  for (size_t i = 0; i < row.size(); ++i)
+    row[i] += pe[i];
+  return row;
+}
+
+PhiGradient PhiFunction::zeroGradient() const {
+  return {.pe = std::vector<double>(pe.size()),
+          .w = std::vector<double>(first.weights.size()),
+          .b = std::vector<double>(first.bias.size()),
+          .w2 = std::vector<double>(second.weights.size()),
+          .b2 = std::vector<double>(second.bias.size())};
+}
+
+std::vector<double> PhiFunction::differentiate(std::span<const double> tokens, std::span<const double> dRow,
+                                               PhiGradient &sums) const {
+  std::vector<double> dTokens;
+  if (kind == CmpKind::kMean) {
+    for (int64_t i = 0; i < block * columns; ++i)
+      dTokens.push_back(dRow[i % columns] / static_cast<double>(block));
+    return dTokens;
+  }
+  const std::vector<double> row = embedded(tokens);
+  std::vector<double> dResult(dRow.begin(), dRow.end());
+  if (kind == CmpKind::kMlp) {
+    const std::vector<double> hidden = first.multiply(row);
+    std::vector<double> active;
+    for (const double value : hidden)
+      active.push_back(activate(activation, value));
+    dResult = second.differentiate(active, dRow, sums.w2, sums.b2);
+    for (size_t i = 0; i < hidden.size(); ++i)
+      dResult[i] *= slope(activation, hidden[i]);
+  }
+  dTokens = first.differentiate(row, dResult, sums.w, sums.b);
+  for (size_t i = 0; i < pe.size(); ++i)
+    sums.pe[i] += dTokens[i];
+  return dTokens;
 }
 
 namespace {

@@ -19,6 +19,14 @@ struct Phi {
   TensorView w2{}, b2{}; // mlp: [mlp_hidden, D]: (0, hidden, 0, column), and [D]
 };
 
+// What each weight of phi gets from the blocks that were differentiated. Weights that phi's kind lacks are empty; an
+// embedding and a bias that were left out have a gradient all the same.
+struct PhiGradient {
+  std::vector<double> pe;    // [l, D]
+  std::vector<double> w, b;  // of the first product, linear or mlp: [l, D, columns] and [columns]
+  std::vector<double> w2, b2; // mlp: [mlp_hidden, D] and [D]
+};
+
 // Phi with its weights read once into fp64: a function of one block.
 class PhiFunction {
 public:
@@ -26,15 +34,26 @@ public:
   // tokens [cmp_block, columns] to one row of `columns`, not yet rounded.
   std::vector<double> operator()(std::span<const double> tokens) const;
 
+  PhiGradient zeroGradient() const;
+  // The gradients of the tokens of a block, of whose row the gradient is `dRow`. Adds the gradients of the weights to
+  // `sums`.
+  std::vector<double> differentiate(std::span<const double> tokens, std::span<const double> dRow,
+                                    PhiGradient &sums) const;
+
 private:
   struct Matrix {
     int64_t rows = 0, columns = 0;
     std::vector<double> weights, bias; // [rows, columns], [columns]
     std::vector<double> multiply(std::span<const double> row) const;
+    // Returns the gradient of `row`, and adds the gradients of the matrix.
+    std::vector<double> differentiate(std::span<const double> row, std::span<const double> dResult,
+                                      std::vector<double> &dWeights, std::vector<double> &dBias) const;
   };
   // [outer * inner, columns] from (0, outer, inner, column).
   static Matrix readMatrix(const TensorView &weights, const TensorView &bias, int64_t outer, int64_t inner,
                            int64_t columns);
+
+  std::vector<double> embedded(std::span<const double> tokens) const; // with pe
 
   CmpKind kind;
   Activation activation;
