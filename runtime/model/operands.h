@@ -1,0 +1,188 @@
+// The tensors that each operator takes, and the views that plans pass to its kernels besides: what the rows of the
+// table in operators.cpp point to. Thread-safety: constants.
+#pragma once
+
+#include "runtime/model/operators.h"
+
+namespace nsa::operands {
+
+using enum Operand::Role;
+using T = TensorName;
+using V = View;
+
+inline constexpr Operand kAttention[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                         {T::kKWin, T::kK, kIn, V::kK},
+                                         {T::kVWin, T::kV, kIn, V::kV},
+                                         {T::kKOffset, T::kKOffset, kIn, V::kKOffset},
+                                         {T::kOut, T::kOut, kOut, V::kOut},
+                                         {T::kLse, T::kLse, kOptionalOut, V::kLse},
+                                         {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+// Weights, shared by compress and nsa.
+#define NSA_PHI_OPERANDS                                                                                               \
+  {T::kPeK, T::kPeK, kOptionalIn, V::kPeK}, {T::kPeV, T::kPeV, kOptionalIn, V::kPeV}, {T::kWK, T::kWK, kIn, V::kWK},   \
+      {T::kWV, T::kWV, kIn, V::kWV}, {T::kBK, T::kBK, kOptionalIn, V::kBK}, {T::kBV, T::kBV, kOptionalIn, V::kBV},     \
+      {T::kW1K, T::kW1K, kIn, V::kW1K}, {T::kW1V, T::kW1V, kIn, V::kW1V}, {T::kB1K, T::kB1K, kOptionalIn, V::kB1K},    \
+      {T::kB1V, T::kB1V, kOptionalIn, V::kB1V}, {T::kW2K, T::kW2K, kIn, V::kW2K}, {T::kW2V, T::kW2V, kIn, V::kW2V},    \
+      {T::kB2K, T::kB2K, kOptionalIn, V::kB2K}, {                                                                      \
+    T::kB2V, T::kB2V, kOptionalIn, V::kB2V                                                                             \
+  }
+
+inline constexpr Operand kCompressOperands[] = {{T::kKCmp, T::kK, kIn, V::kK},
+                                                {T::kVCmp, T::kV, kIn, V::kV},
+                                                NSA_PHI_OPERANDS,
+                                                {T::kKComp, T::kKComp, kOut, V::kKComp},
+                                                {T::kVComp, T::kVComp, kOut, V::kVComp}};
+
+inline constexpr Operand kCmpOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
+                                           {T::kKComp, T::kKComp, kIn, V::kK},
+                                           {T::kVComp, T::kVComp, kIn, V::kV},
+                                           {T::kKOffset, T::kKOffset, kIn, V::kKOffset},
+                                           {T::kOut, T::kOut, kOut, V::kOut},
+                                           {T::kLse, T::kLse, kOptionalOut, V::kLse},
+                                           {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+inline constexpr Operand kSelectOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
+                                              {T::kKComp, T::kKComp, kIn, V::kK},
+                                              {T::kLse, T::kLse, kOptionalIn, V::kLse},
+                                              {T::kBlockList, T::kBlockList, kOut, V::kBlockList},
+                                              {T::kBlockIndex, T::kBlockIndex, kOptionalOut, V::kBlockIndex}};
+
+inline constexpr Operand kInvertOperands[] = {{T::kBlockList, T::kBlockList, kIn, V::kBlockList},
+                                              {T::kBlockIndex, T::kBlockIndex, kOut, V::kBlockIndex}};
+
+inline constexpr Operand kSelOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                           {T::kKSel, T::kK, kIn, V::kK},
+                                           {T::kVSel, T::kV, kIn, V::kV},
+                                           {T::kBlockList, T::kBlockList, kIn, V::kBlockList},
+                                           {T::kOut, T::kOut, kOut, V::kOut},
+                                           {T::kLse, T::kLse, kOptionalOut, V::kLse},
+                                           {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+inline constexpr Operand kCombineOperands[] = {{T::kOCmp, T::kOCmp, kIn, V::kOCmp},
+                                               {T::kOSel, T::kOSel, kIn, V::kOSel},
+                                               {T::kOWin, T::kOWin, kIn, V::kOWin},
+                                               {T::kGates, T::kGates, kIn, V::kGates},
+                                               {T::kOut, T::kOut, kOut, V::kOut}};
+
+inline constexpr Operand kCombineBwdOperands[] = {{T::kOCmp, T::kOCmp, kIn, V::kOCmp},
+                                                  {T::kOSel, T::kOSel, kIn, V::kOSel},
+                                                  {T::kOWin, T::kOWin, kIn, V::kOWin},
+                                                  {T::kGates, T::kGates, kIn, V::kGates},
+                                                  {T::kDOut, T::kDOut, kIn, V::kDOut},
+                                                  {T::kDGates, T::kDGates, kOut, V::kDGates},
+                                                  {T::kDOCmp, T::kDOCmp, kOptionalOut, V::kDOCmp},
+                                                  {T::kDOSel, T::kDOSel, kOptionalOut, V::kDOSel},
+                                                  {T::kDOWin, T::kDOWin, kOptionalOut, V::kDOWin}};
+
+// The gradients of attention. A call binds d_k_win if it binds k_win, and d_k if it binds k.
+#define NSA_ATTENTION_BWD_OPERANDS                                                                                     \
+  {T::kOut, T::kOut, kIn, V::kOut}, {T::kLse, T::kLse, kIn, V::kLse}, {T::kDOut, T::kDOut, kIn, V::kDOut}, {           \
+    T::kDelta, T::kDelta, kOptionalOut, V::kDelta                                                                      \
+  }
+inline constexpr Operand kAttentionBwdOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},       {T::kKWin, T::kK, kIn, V::kK},
+                                                    {T::kVWin, T::kV, kIn, V::kV},    NSA_ATTENTION_BWD_OPERANDS,
+                                                    {T::kDQ, T::kDQ, kOut, V::kDQ},   {T::kDKWin, T::kDK, kOut, V::kDK},
+                                                    {T::kDVWin, T::kDV, kOut, V::kDV}};
+inline constexpr Operand kCmpBwdOperands[] = {
+    {T::kQCmp, T::kQ, kIn, V::kQ},         {T::kKComp, T::kKComp, kIn, V::kK},
+    {T::kVComp, T::kVComp, kIn, V::kV},    NSA_ATTENTION_BWD_OPERANDS,
+    {T::kDQCmp, T::kDQ, kOut, V::kDQ},     {T::kDKComp, T::kDKComp, kOut, V::kDK},
+    {T::kDVComp, T::kDVComp, kOut, V::kDV}};
+#undef NSA_ATTENTION_BWD_OPERANDS
+// What the tuner draws for the kernels of these gradients. Tokens are compressed blocks of one token.
+inline constexpr Operand kDeltasOperands[] = {
+    {T::kOut, T::kOut, kIn, V::kOut}, {T::kDOut, T::kDOut, kIn, V::kDOut}, {T::kDelta, T::kDelta, kOut, V::kDelta}};
+inline constexpr Operand kAttentionDqOperands[] = {
+    {T::kQ, T::kQ, kIn, V::kQ},          {T::kKComp, T::kKComp, kIn, V::kK}, {T::kVComp, T::kVComp, kIn, V::kV},
+    {T::kDOut, T::kDOut, kIn, V::kDOut}, {T::kLse, T::kLse, kIn, V::kLse},   {T::kDelta, T::kDelta, kIn, V::kDelta},
+    {T::kDQ, T::kDQ, kOut, V::kDQ}};
+inline constexpr Operand kAttentionDkvOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                                    {T::kKComp, T::kKComp, kIn, V::kK},
+                                                    {T::kVComp, T::kVComp, kIn, V::kV},
+                                                    {T::kDOut, T::kDOut, kIn, V::kDOut},
+                                                    {T::kLse, T::kLse, kIn, V::kLse},
+                                                    {T::kDelta, T::kDelta, kIn, V::kDelta},
+                                                    {T::kDKComp, T::kDKComp, kOut, V::kDK},
+                                                    {T::kDVComp, T::kDVComp, kOut, V::kDV}};
+
+inline constexpr V kPartsViews[] = {V::kDkParts, V::kDvParts};
+inline constexpr V kIndexViews[] = {V::kBlockList, V::kListLengths, V::kBlockCounts, V::kCountRows, V::kBlockIndex};
+inline constexpr V kSumPartsViews[] = {V::kDkParts, V::kDvParts, V::kDK, V::kDV};
+
+inline constexpr V kCombineViews[] = {V::kReadsCmp, V::kReadsSel, V::kReadsWin, V::kReads};
+// What plans pass to the kernels of internal operators. Operators that one tile program defines, or that run in one
+// kind of step, share a list: a kernel takes all tensors that its program declares.
+inline constexpr V kSequencesViews[] = {V::kCuSeqlensQ, V::kCuSeqlensK, V::kKOffset, V::kCacheSeqlens, V::kBlockTable};
+inline constexpr V kAppendViews[] = {V::kKCmp, V::kVCmp,      V::kKSel,      V::kVSel,      V::kKWin,
+                                     V::kVWin, V::kKSelCache, V::kVSelCache, V::kKWinCache, V::kVWinCache,
+                                     V::kKRaw, V::kVRaw,      V::kKStaged,   V::kVStaged};
+inline constexpr V kSplitViews[] = {V::kQ,      V::kK,        V::kV,        V::kKWin,       V::kVWin,
+                                    V::kOSplit, V::kLseSplit, V::kLseHeads, V::kReadsSplit, V::kChoice};
+inline constexpr V kScoresViews[] = {V::kQ, V::kK, V::kLseGroups, V::kScores, V::kScoreRows};
+inline constexpr V kChooseViews[] = {V::kBlockList,  V::kScores,     V::kScoreRows, V::kScoreBlocks,
+                                     V::kBestScores, V::kBestBlocks, V::kChoiceRows};
+inline constexpr V kMergeViews[] = {V::kOut,    V::kReads,    V::kGates,  V::kOCmp,     V::kOSel,
+                                    V::kOWin,   V::kLseSplit, V::kOSlots, V::kLseSlots, V::kReadsSlots,
+                                    V::kLseCmp, V::kLseSel,   V::kLseWin};
+
+// The views are of the kernel that first reads or writes the tensor.
+inline constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                           {T::kQCmp, T::kQ, kIn, V::kQ},
+                                           {T::kKCmp, T::kK, kIn, V::kK},
+                                           {T::kVCmp, T::kV, kIn, V::kV},
+                                           {T::kKSel, T::kK, kIn, V::kK},
+                                           {T::kVSel, T::kV, kIn, V::kV},
+                                           {T::kKWin, T::kK, kIn, V::kK},
+                                           {T::kVWin, T::kV, kIn, V::kV},
+                                           NSA_PHI_OPERANDS,
+                                           {T::kGates, T::kGates, kIn, V::kGates},
+                                           {T::kOut, T::kOut, kOut, V::kOut},
+                                           {T::kOCmp, T::kOCmp, kOptionalOut, V::kOut},
+                                           {T::kOSel, T::kOSel, kOptionalOut, V::kOut},
+                                           {T::kOWin, T::kOWin, kOptionalOut, V::kOut},
+                                           {T::kLseCmp, T::kLseCmp, kOptionalOut, V::kLse},
+                                           {T::kLseSel, T::kLseSel, kOptionalOut, V::kLse},
+                                           {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
+                                           {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
+                                           {T::kBlockIndex, T::kBlockIndex, kOptionalOut, V::kBlockIndex},
+                                           {T::kKComp, T::kKComp, kOptionalOut, V::kKComp},
+                                           {T::kVComp, T::kVComp, kOptionalOut, V::kVComp},
+                                           {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+// The new tokens as keys stand in the place of all keys; the cache has those and the earlier ones.
+inline constexpr Operand kDecodeOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                              {T::kQCmp, T::kQ, kIn, V::kQ},
+                                              {T::kKCmp, T::kK, kIn, V::kKCmp},
+                                              {T::kVCmp, T::kV, kIn, V::kVCmp},
+                                              {T::kKSel, T::kK, kIn, V::kKSel},
+                                              {T::kVSel, T::kV, kIn, V::kVSel},
+                                              {T::kKWin, T::kK, kIn, V::kKWin},
+                                              {T::kVWin, T::kV, kIn, V::kVWin},
+                                              NSA_PHI_OPERANDS,
+                                              {T::kGates, T::kGates, kIn, V::kGates},
+                                              {T::kKSelCache, T::kKCache, kInOut, V::kKSelCache},
+                                              {T::kVSelCache, T::kVCache, kInOut, V::kVSelCache},
+                                              {T::kKWinCache, T::kKCache, kInOut, V::kKWinCache},
+                                              {T::kVWinCache, T::kVCache, kInOut, V::kVWinCache},
+                                              {T::kKCompCache, T::kKCompCache, kInOut, V::kKComp},
+                                              {T::kVCompCache, T::kVCompCache, kInOut, V::kVComp},
+                                              {T::kKRaw, T::kKRaw, kInOut, V::kKRaw},
+                                              {T::kVRaw, T::kVRaw, kInOut, V::kVRaw},
+                                              {T::kOut, T::kOut, kOut, V::kOut},
+                                              {T::kOCmp, T::kOCmp, kOptionalOut, V::kOut},
+                                              {T::kOSel, T::kOSel, kOptionalOut, V::kOut},
+                                              {T::kOWin, T::kOWin, kOptionalOut, V::kOut},
+                                              {T::kLseCmp, T::kLseCmp, kOptionalOut, V::kLse},
+                                              {T::kLseSel, T::kLseSel, kOptionalOut, V::kLse},
+                                              {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
+                                              {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
+                                              {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+#undef NSA_PHI_OPERANDS
+
+inline constexpr Operand kRotateOperands[] = {{T::kX, T::kX, kIn, V::kX},
+                                              {T::kCos, T::kCos, kOptionalIn, V::kCos},
+                                              {T::kSin, T::kSin, kOptionalIn, V::kSin},
+                                              {T::kOut, T::kOut, kOut, V::kRotated}};
+
+} // namespace nsa::operands
