@@ -30,7 +30,9 @@ constexpr CodeRule kRules[] = {
      "the sequence has more keys than the plan was made for", "make the plan with a larger max_seqlen_k"},
     {kMalformedList, "malformed_list", "block_list", kBlockListRule, kMalformedListHint},
     {kBlocksOverTensor, "blocks_over_tensor", "k_comp", "must hold the compressed blocks of all sequences",
-     "make k_comp and v_comp larger; that sequence was skipped, its output was not written"},
+     "make k_comp and v_comp, or in compress_bwd their gradients, larger; that sequence was skipped, its output was "
+     "not "
+     "written"},
     {kBadCacheSeqlens, "bad_cache_seqlens", "cache_seqlens", "must be from 0 to the cache's room",
      kSkippedSequenceHint},
     {kCacheFull, "cache_full", "cache_seqlens", "the new tokens have no room in the cache", kSkippedSequenceHint},

@@ -1,5 +1,7 @@
 #include "runtime/base/key_splits.h"
 
+#include "runtime/base/saturated.h"
+
 #include <algorithm>
 
 namespace nsa {
@@ -86,6 +88,24 @@ int64_t indexParts(const Spec &spec, const Maxima &maxima) {
   const int64_t programs = countUpTo(kPrograms, 1, spec, tiles);
   return std::clamp<int64_t>(std::min((kPrograms + programs - 1) / programs, bucketOf(maxima.seqlenQ) / kLeastQueries),
                              1, kMostParts);
+}
+
+int64_t weightParts(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kTile = 64;
+  const auto tiles = [](int64_t extent) { return (extent + kTile - 1) / kTile; };
+  const bool isMlp = spec.cmpKind == CmpKind::kMlp;
+  Saturated programs = 0;
+  for (const int64_t dim : {int64_t{spec.qkDim}, int64_t{spec.vDim}}) {
+    programs = programs + Saturated(spec.cmpBlock) * tiles(dim) * tiles(isMlp ? spec.mlpHidden : dim);
+    if (isMlp)
+      programs = programs + Saturated(tiles(spec.mlpHidden)) * tiles(dim);
+  }
+  Maxima blocks = maxima;
+  blocks.seqlenQ = spec.compressedBlocks(bucketOf(maxima.seqlenK));
+  const int64_t pairs = countUpTo(kTile * KeySplits::kMost, 1, spec, blocks);
+  const int64_t ofAll = std::min(programs.value(), kProgramsWanted);
+  const int64_t wanted = (kProgramsWanted + ofAll - 1) / ofAll;
+  return std::clamp<int64_t>(std::min(wanted, pairs / kTile), 1, KeySplits::kMost);
 }
 
 KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {

@@ -41,6 +41,11 @@ int64_t queryParts(const Spec &spec, const Maxima &maxima);
 // buckets alone. It is 1 for a spec without selection blocks.
 int64_t indexParts(const Spec &spec, const Maxima &maxima);
 
+// Returns how many programs share the compressed blocks, where the gradients of compression's weights are computed: as
+// many as make 512 programs with tiles of 64 x 64 weights, but at most 16, and not more than there are tiles of 64
+// pairs of a block and a head. The number depends on buckets alone.
+int64_t weightParts(const Spec &spec, const Maxima &maxima);
+
 struct KeySplits {
   static constexpr int64_t kMost = 16; // splits of one branch
   std::array<int64_t, 3> counts = {};  // splits of cmp, sel, win; 0 where a branch has no kernel

@@ -19,8 +19,8 @@ inline constexpr Operand kAttention[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                          {T::kReads, T::kReads, kOptionalOut, V::kReads}};
 
 // Weights, shared by compress and nsa.
-#define NSA_PHI_OPERANDS                                                                                               \
-  {T::kPeK, T::kPeK, kOptionalIn, V::kPeK}, {T::kPeV, T::kPeV, kOptionalIn, V::kPeV}, {T::kWK, T::kWK, kIn, V::kWK},   \
+#define NSA_PHI_OPERANDS(peK, peV)                                                                                     \
+  {T::kPeK, T::kPeK, kOptionalIn, V::peK}, {T::kPeV, T::kPeV, kOptionalIn, V::peV}, {T::kWK, T::kWK, kIn, V::kWK},     \
       {T::kWV, T::kWV, kIn, V::kWV}, {T::kBK, T::kBK, kOptionalIn, V::kBK}, {T::kBV, T::kBV, kOptionalIn, V::kBV},     \
       {T::kW1K, T::kW1K, kIn, V::kW1K}, {T::kW1V, T::kW1V, kIn, V::kW1V}, {T::kB1K, T::kB1K, kOptionalIn, V::kB1K},    \
       {T::kB1V, T::kB1V, kOptionalIn, V::kB1V}, {T::kW2K, T::kW2K, kIn, V::kW2K}, {T::kW2V, T::kW2V, kIn, V::kW2V},    \
@@ -30,9 +30,31 @@ inline constexpr Operand kAttention[] = {{T::kQ, T::kQ, kIn, V::kQ},
 
 inline constexpr Operand kCompressOperands[] = {{T::kKCmp, T::kK, kIn, V::kK},
                                                 {T::kVCmp, T::kV, kIn, V::kV},
-                                                NSA_PHI_OPERANDS,
+                                                NSA_PHI_OPERANDS(kPeK, kPeV),
                                                 {T::kKComp, T::kKComp, kOut, V::kKComp},
                                                 {T::kVComp, T::kVComp, kOut, V::kVComp}};
+
+inline constexpr Operand kCompressBwdOperands[] = {{T::kKCmp, T::kK, kIn, V::kK},
+                                                   {T::kVCmp, T::kV, kIn, V::kV},
+                                                   NSA_PHI_OPERANDS(kPeKElements, kPeVElements),
+                                                   {T::kDKComp, T::kDKComp, kIn, V::kDKComp},
+                                                   {T::kDVComp, T::kDVComp, kIn, V::kDVComp},
+                                                   {T::kDKCmp, T::kDK, kOut, V::kDK},
+                                                   {T::kDVCmp, T::kDV, kOut, V::kDV},
+                                                   {T::kDPeK, T::kDPeK, kOptionalOut, V::kDPeK},
+                                                   {T::kDPeV, T::kDPeV, kOptionalOut, V::kDPeV},
+                                                   {T::kDWK, T::kDWK, kOptionalOut, V::kDWK},
+                                                   {T::kDWV, T::kDWV, kOptionalOut, V::kDWV},
+                                                   {T::kDBK, T::kDBK, kOptionalOut, V::kDBK},
+                                                   {T::kDBV, T::kDBV, kOptionalOut, V::kDBV},
+                                                   {T::kDW1K, T::kDW1K, kOptionalOut, V::kDWK},
+                                                   {T::kDW1V, T::kDW1V, kOptionalOut, V::kDWV},
+                                                   {T::kDB1K, T::kDB1K, kOptionalOut, V::kDBK},
+                                                   {T::kDB1V, T::kDB1V, kOptionalOut, V::kDBV},
+                                                   {T::kDW2K, T::kDW2K, kOptionalOut, V::kDW2K},
+                                                   {T::kDW2V, T::kDW2V, kOptionalOut, V::kDW2V},
+                                                   {T::kDB2K, T::kDB2K, kOptionalOut, V::kDB2K},
+                                                   {T::kDB2V, T::kDB2V, kOptionalOut, V::kDB2V}};
 
 inline constexpr Operand kCmpOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
                                            {T::kKComp, T::kKComp, kIn, V::kK},
@@ -110,6 +132,16 @@ inline constexpr V kPartsViews[] = {V::kDkParts, V::kDvParts};
 inline constexpr V kIndexViews[] = {V::kBlockList, V::kListLengths, V::kBlockCounts, V::kCountRows, V::kBlockIndex};
 inline constexpr V kSumPartsViews[] = {V::kDkParts, V::kDvParts, V::kDK, V::kDV};
 
+inline constexpr V kCompressDzViews[] = {V::kK,   V::kV,   V::kPeK,    V::kPeV,    V::kW1K, V::kW1V, V::kB1K, V::kB1V,
+                                         V::kW2K, V::kW2V, V::kDKComp, V::kDVComp, V::kHK,  V::kHV,  V::kDzK, V::kDzV};
+inline constexpr V kCompressDxViews[] = {V::kDzK, V::kDzV, V::kWK, V::kWV, V::kDK, V::kDV};
+inline constexpr V kCompressDwViews[] = {V::kK,      V::kV,   V::kDzK, V::kDzV,  V::kHK,   V::kHV,         V::kDKComp,
+                                         V::kDVComp, V::kDWK, V::kDWV, V::kDW2K, V::kDW2V, V::kWeightParts};
+inline constexpr V kCompressDbViews[] = {V::kDzK, V::kDzV, V::kDKComp, V::kDVComp, V::kBiasElements};
+inline constexpr V kCompressSumsViews[] = {
+    V::kWeightParts, V::kBiasParts, V::kWK,   V::kWV,   V::kPeKElements, V::kPeVElements, V::kDWK,  V::kDWV,
+    V::kDBK,         V::kDBV,       V::kDPeK, V::kDPeV, V::kDW2K,        V::kDW2V,        V::kDB2K, V::kDB2V};
+
 inline constexpr V kCombineViews[] = {V::kReadsCmp, V::kReadsSel, V::kReadsWin, V::kReads};
 // What plans pass to the kernels of internal operators. Operators that one tile program defines, or that run in one
 // kind of step, share a list: a kernel takes all tensors that its program declares.
@@ -135,7 +167,7 @@ inline constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                            {T::kVSel, T::kV, kIn, V::kV},
                                            {T::kKWin, T::kK, kIn, V::kK},
                                            {T::kVWin, T::kV, kIn, V::kV},
-                                           NSA_PHI_OPERANDS,
+                                           NSA_PHI_OPERANDS(kPeK, kPeV),
                                            {T::kGates, T::kGates, kIn, V::kGates},
                                            {T::kOut, T::kOut, kOut, V::kOut},
                                            {T::kOCmp, T::kOCmp, kOptionalOut, V::kOut},
@@ -159,7 +191,7 @@ inline constexpr Operand kDecodeOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                               {T::kVSel, T::kV, kIn, V::kVSel},
                                               {T::kKWin, T::kK, kIn, V::kKWin},
                                               {T::kVWin, T::kV, kIn, V::kVWin},
-                                              NSA_PHI_OPERANDS,
+                                              NSA_PHI_OPERANDS(kPeK, kPeV),
                                               {T::kGates, T::kGates, kIn, V::kGates},
                                               {T::kKSelCache, T::kKCache, kInOut, V::kKSelCache},
                                               {T::kVSelCache, T::kVCache, kInOut, V::kVSelCache},

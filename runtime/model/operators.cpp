@@ -162,6 +162,16 @@ constexpr OperatorDef kOperatorTable[] = {
      .tuning = kNone,
      .isWhole = true,
      .operands = kInvertOperands},
+    {.op = Operator::kCompressBwd,
+     .name = "compress_bwd",
+     .abi = 16,
+     .fields = kQk | kV | kCmpGeometry | kPhi,
+     .constants = kLayoutConstant,
+     .lengths = Lengths::kKeys,
+     .tuning = kNone,
+     .isWhole = true,
+     .gradientOf = Operator::kCompress,
+     .operands = kCompressBwdOperands},
     {.op = Operator::kSequences,
      .name = "sequences",
      .fields = kCmpGeometry | kKeyOffsetField,
@@ -277,6 +287,41 @@ constexpr OperatorDef kOperatorTable[] = {
      .element = kF32,
      .tuning = kNone,
      .planViews = kIndexViews},
+    {.op = Operator::kCompressDz,
+     .name = "compress_dz",
+     .fields = kQk | kV | kCmpGeometry | kPhi,
+     .constants = kLayoutConstant,
+     .lengths = Lengths::kKeys,
+     .tuning = kNone,
+     .planViews = kCompressDzViews},
+    {.op = Operator::kCompressDx,
+     .name = "compress_dx",
+     .fields = kQk | kV | kCmpGeometry | kPhi,
+     .constants = kLayoutConstant,
+     .lengths = Lengths::kKeys,
+     .tuning = kNone,
+     .planViews = kCompressDxViews},
+    {.op = Operator::kCompressDw,
+     .name = "compress_dw",
+     .fields = kQk | kV | kCmpGeometry | kPhi,
+     .constants = kLayoutConstant,
+     .lengths = Lengths::kKeys,
+     .tuning = kNone,
+     .planViews = kCompressDwViews},
+    {.op = Operator::kCompressDb,
+     .name = "compress_db",
+     .fields = kQk | kV | kCmpGeometry | kPhi,
+     .constants = kLayoutConstant,
+     .lengths = Lengths::kKeys,
+     .tuning = kNone,
+     .planViews = kCompressDbViews},
+    {.op = Operator::kCompressSums,
+     .name = "compress_sums",
+     .fields = kQk | kV | kCmpGeometry | kPhi,
+     .constants = kLayoutConstant,
+     .lengths = Lengths::kKeys,
+     .tuning = kNone,
+     .planViews = kCompressSumsViews},
 };
 
 namespace {
@@ -339,6 +384,12 @@ const Operand *OperatorDef::operandOf(View view) const {
 const Operand *OperatorDef::operandOf(TensorName tensor) const {
   const auto found = std::ranges::find(operands, tensor, &Operand::name);
   return found == operands.end() ? nullptr : &*found;
+}
+
+bool OperatorDef::sumsOverTokens() const {
+  return std::ranges::any_of(operands, [](const Operand &operand) {
+    return operand.isWritten() && tensorRule(operand.name).lead == Lead::kNone;
+  });
 }
 
 std::string namesOf(std::span<const OperatorDef> operators) {

@@ -33,6 +33,7 @@ enum class Operator : int {
   kWindowBwd,
   kCmpBwd,
   kInvert,
+  kCompressBwd,
   // The other enumerators are kernels that run only within a plan of an operator above.
   kSequences,      // checks the lengths in device memory once for all kernels of a plan
   kCacheSequences, // as kSequences, for a cache, whose lengths grow by the new tokens
@@ -54,8 +55,14 @@ enum class Operator : int {
   kIndexLengths,
   kIndexCounts,
   kIndexFill,
+  // The kernels of the gradients of compression.
+  kCompressDz,   // of the hidden values of a perceptron, which it makes again
+  kCompressDx,   // of tokens
+  kCompressDw,   // parts of weights
+  kCompressDb,   // parts of biases
+  kCompressSums, // the sums of the parts, and the gradients of position embeddings
 };
-inline constexpr size_t kOperators = static_cast<size_t>(Operator::kIndexFill) + 1;
+inline constexpr size_t kOperators = static_cast<size_t>(Operator::kCompressSums) + 1;
 
 // The fields of a spec that an operator reads. A bit of SpecField stands for one field, or for fields that are always
 // read together.
@@ -149,6 +156,8 @@ struct OperatorDef {
   constexpr bool hasBranches() const { return isWhole && (fields & kGates); }
   // True: the operator computes gradients of attention.
   constexpr bool isAttentionGradient() const { return gradientOf != op && isAttention(); }
+  // True: the operator computes gradients of weights, which have a value also where there are no tokens.
+  bool sumsOverTokens() const;
   constexpr bool isForward() const { return counterpart != op && !hasCache; } // nsa
   // Returns whether plans pass the view to the operator's kernels.
   bool mayTake(View view) const;

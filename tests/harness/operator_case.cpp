@@ -10,7 +10,7 @@ namespace {
 constexpr Operator kOperators[] = {
     Operator::kCompress,  Operator::kCmp,    Operator::kSelect,    Operator::kSel,        Operator::kCombine,
     Operator::kNsa,       Operator::kRotate, Operator::kRotateBwd, Operator::kCombineBwd, Operator::kDenseBwd,
-    Operator::kWindowBwd, Operator::kCmpBwd, Operator::kInvert};
+    Operator::kWindowBwd, Operator::kCmpBwd, Operator::kInvert,    Operator::kCompressBwd};
 constexpr DType kTypes[] = {DType::kBf16, DType::kF16, DType::kF32};
 
 int64_t between(std::mt19937_64 &random, int64_t low, int64_t high) {
@@ -191,6 +191,48 @@ std::vector<OperatorCase> operatorTable() {
     add(std::string(operatorName(op)) + "_one_part", spec, {{60, 60}, {60, 60}});
     spec.layout = Layout::kPacked;
     add(std::string(operatorName(op)) + "_one_part_packed", spec, {{31, 0, 9, 60}, {210, 90, 9, 60}});
+  }
+  // Kinds of compression, whose blocks overlap by half, by three quarters or not at all. A call without a block, and
+  // one without a token.
+  for (const DType dtype : kTypes)
+    for (const auto &[kind, activation] : {std::pair(CmpKind::kLinear, Activation::kRelu),
+                                           {CmpKind::kMlp, Activation::kRelu},
+                                           {CmpKind::kMlp, Activation::kGelu},
+                                           {CmpKind::kMlp, Activation::kSilu}}) {
+      Spec spec = smallSpec(Operator::kCompressBwd, dtype);
+      spec.cmpKind = kind;
+      spec.mlpHidden = 40;
+      spec.mlpActivation = activation;
+      const std::string name = "compress_bwd_" + std::string(cmpKindName(kind)) +
+                               (kind == CmpKind::kMlp ? "_" + std::string(activationName(activation)) : "") + "_" +
+                               std::string(dtypeName(dtype));
+      add(name + "_dense", spec, {{200, 200}, {200, 200}});
+      spec.layout = Layout::kPacked;
+      add(name + "_packed", spec, {{90, 0, 7, 33}, {150, 0, 7, 129}});
+    }
+  for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp}) {
+    Spec spec = smallSpec(Operator::kCompressBwd, DType::kF32);
+    spec.cmpKind = kind;
+    spec.mlpHidden = 70;
+    const std::string name = "compress_bwd_" + std::string(cmpKindName(kind));
+    add(name + "_shorter_than_a_block", spec, {{15}, {15}});
+    spec.cmpStride = 4;
+    spec.kvHeads = 3;
+    spec.queryHeads = 3;
+    spec.qkDim = 37;
+    spec.vDim = 21;
+    add(name + "_odd_heads", spec, {{130, 130}, {130, 130}});
+    spec.cmpStride = spec.cmpBlock = 12;
+    add(name + "_no_overlap", spec, {{130}, {130}});
+    spec.layout = Layout::kPacked;
+    add(name + "_without_tokens", spec, {{0, 0}, {0, 0}});
+    // So many blocks that a program takes more than 1024 of one sequence, and many short sequences.
+    spec.cmpStride = spec.cmpBlock = 1;
+    spec.qkDim = spec.vDim = spec.mlpHidden = 8;
+    spec.kvHeads = spec.queryHeads = 1;
+    add(name + "_many_blocks", spec, {{1, 0}, {40000, 3}});
+    spec.cmpBlock = 4;
+    add(name + "_short_sequences", spec, {std::vector<int64_t>(90, 5), std::vector<int64_t>(90, 5)});
   }
   for (const Gate gate : {Gate::kValue, Gate::kSigmoid, Gate::kSoftmax})
     for (const bool perGroup : {false, true})

@@ -109,6 +109,14 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     kernels.insert(kernels.end(), {"index_lengths", "index_counts", "index_fill"});
     return kernels;
   }
+  if (spec.op == Operator::kCompressBwd) {
+    if (spec.cmpKind == CmpKind::kMlp)
+      kernels.push_back("compress_dz");
+    kernels.push_back("compress_dx");
+    if (spec.cmpKind != CmpKind::kMean)
+      kernels.insert(kernels.end(), {"compress_dw", "compress_db", "compress_sums"});
+    return kernels;
+  }
   if (spec.op != Operator::kNsa) {
     if (spec.op == Operator::kSelect)
       kernels.push_back("cmp"); // for callers without a log-sum-exp

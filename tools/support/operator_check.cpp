@@ -2,6 +2,7 @@
 
 #include "runtime/base/signature.h"
 #include "tools/reference/attention_gradient.h"
+#include "tools/reference/compression_gradient.h"
 #include "tools/reference/rotation.h"
 #include "tools/support/kv_cache.h"
 
@@ -182,9 +183,34 @@ private:
           out(name).read(sequence.batch, sequence.queryBegin + key, head, row);
           if (std::ranges::any_of(row, [](double value) { return value != 0; })) {
             check.within = check.isRightElsewhere = false;
-            check.text += ", key " + std::to_string(sequence.firstRow + key) + " that no query attends is not 0";
+            check.text += ", row " + std::to_string(sequence.firstRow + key) + " that nothing depends on is not 0";
           }
         }
+  }
+
+  void checkCompressionGradient() {
+    const reference::Nsa nsa = referenceNsa(inputs);
+    const reference::CompressionGradient expected = reference::differentiate(
+        {spec, nsa.kCmp, nsa.vCmp, nsa.phiK, nsa.phiV, sequences}, in(T::kDKComp), in(T::kDVComp));
+    const std::vector<Sequence> keys = reference::keyRows(sequences);
+    addKeyGradient(boundGradient(View::kDK), keys, spec.qkDim, expected.k.tokens, expected.k.covered);
+    addKeyGradient(boundGradient(View::kDV), keys, spec.vDim, expected.v.tokens, expected.v.covered);
+    for (const bool ofKeys : {true, false}) {
+      const reference::PhiGradient &phi = (ofKeys ? expected.k : expected.v).phi;
+      const int64_t dim = ofKeys ? spec.qkDim : spec.vDim, hidden = spec.mlpHidden;
+      addWeights(ofKeys ? T::kDPeK : T::kDPeV, spec.cmpBlock, 1, dim, phi.pe);
+      addWeights(ofKeys ? T::kDWK : T::kDWV, spec.cmpBlock, dim, dim, phi.w);
+      addWeights(ofKeys ? T::kDBK : T::kDBV, 1, 1, dim, phi.b);
+      addWeights(ofKeys ? T::kDW1K : T::kDW1V, spec.cmpBlock, dim, hidden, phi.w);
+      addWeights(ofKeys ? T::kDB1K : T::kDB1V, 1, 1, hidden, phi.b);
+      addWeights(ofKeys ? T::kDW2K : T::kDW2V, hidden, 1, dim, phi.w2);
+      addWeights(ofKeys ? T::kDB2K : T::kDB2V, 1, 1, dim, phi.b2);
+    }
+  }
+  // A matrix for each of `times` tokens.
+  void addWeights(T name, int64_t times, int64_t rows, int64_t columns, std::span<const double> expected) {
+    const Sequence places[] = {{.queries = times}};
+    addGradient(name, places, rows, columns, expected);
   }
 
   void checkCompressed(const reference::Compressed &expected) {
@@ -354,6 +380,7 @@ OperatorCheck Checker::run() {
       {Operator::kWindowBwd, &Checker::checkAttentionGradient},
       {Operator::kCmpBwd, &Checker::checkAttentionGradient},
       {Operator::kInvert, &Checker::checkIndex},
+      {Operator::kCompressBwd, &Checker::checkCompressionGradient},
   };
   const auto *check = std::ranges::find(kChecks, spec.op, &std::pair<Operator, void (Checker::*)()>::first);
   assert(check != std::end(kChecks) && "has no tensors of its own");

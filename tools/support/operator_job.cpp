@@ -182,8 +182,13 @@ TensorName outputName(const Operand &operand, const NamedTensors &inputs) {
 
 std::set<TensorName> outputsOf(const Spec &spec, const NamedTensors &inputs, const std::set<TensorName> &wanted) {
   std::set<TensorName> names;
+  // A tensor that the call leaves out has no gradient.
+  const auto isMade = [&](const Operand &operand) {
+    const std::optional<TensorName> of = gradientOf(operand.name);
+    return !operand.isOptional() || (wanted.contains(operand.name) && (!of || inputs.contains(*of)));
+  };
   for (const Operand &operand : operandsOf(spec.op))
-    if (!operand.isRead() && takes(spec, operand.name) && (!operand.isOptional() || wanted.contains(operand.name)))
+    if (!operand.isRead() && takes(spec, operand.name) && isMade(operand))
       names.insert(outputName(operand, inputs));
   return names;
 }

@@ -91,7 +91,7 @@ private:
     for (const Operand &operand : operands)
       for (const TensorName gradient : {operand.name, operand.otherwise})
         if (const std::optional<TensorName> of = gradientOf(gradient);
-            of && operand.isWritten() && tensors.find(gradient) && !isRead(*of))
+            of && operand.isWritten() && takes(spec, operand.name) && tensors.find(gradient) && !isRead(*of))
           return BoundTensors::broken(gradient, "", "bound",
                                       "is the gradient of " + std::string(tensorName(*of)) +
                                           ", which this call does not read");
@@ -295,7 +295,8 @@ private:
     // Keys alone are compressed too, and their gradients are 0. Their blocks have no queries.
     const bool writesKeys = ((fieldsOf(spec.op) & kPhi) && !decodes) || definitionOf(spec.op).isAttentionGradient();
     const bool readsKeys = writesKeys && (keys.extent > 0 || blocks.extent > 0);
-    call.empty = sizes.batch == 0 || (queries.extent == 0 && !readsKeys && !call[TensorName::kBlockIndex].data);
+    const bool isEmpty = sizes.batch == 0 || (queries.extent == 0 && !readsKeys && !call[TensorName::kBlockIndex].data);
+    call.empty = isEmpty && !definitionOf(spec.op).sumsOverTokens();
   }
 
   static Status atMost(const char *field, int64_t value, const char *maximum, int64_t limit) {

@@ -139,6 +139,13 @@ private:
   const ViewSlots &lists;
 };
 
+// The first tensor of the operator that has a row for each compressed block.
+TensorName rowsOfBlocks(Operator op) {
+  const auto found = std::ranges::find_if(
+      operandsOf(op), [](const Operand &operand) { return tensorRule(operand.name).lead == Lead::kBlocks; });
+  return found == operandsOf(op).end() ? TensorName::kKComp : found->name;
+}
+
 } // namespace
 
 Status checkHostLengths(const CallRules &rules, const Call &call) {
@@ -174,7 +181,7 @@ Status checkHostLengths(const CallRules &rules, const Call &call) {
   }
   const int64_t rows = total(Scalar::kTotalC);
   if (blocks > rows)
-    return Status::invalid("k_comp.shape", std::to_string(rows) + " rows",
+    return Status::invalid(std::string(tensorName(rowsOfBlocks(spec.op))) + ".shape", std::to_string(rows) + " rows",
                            "must hold the " + std::to_string(blocks) + " compressed blocks of all sequences");
   return Status::ok();
 }

@@ -5,7 +5,6 @@
 
 #include "runtime/base/key_splits.h"
 #include "runtime/engine/graph/shared_nodes.h"
-#include "runtime/engine/graph/workspace.h"
 
 #include <array>
 #include <limits>
@@ -25,10 +24,6 @@ inline constexpr Binding kDeltasBindings[] = {{View::kOut, TensorName::kOut},
                                               {View::kDelta, TensorName::kDelta, Buffer::kDelta}};
 // Where a plan has partial gradients, the kernel of keys writes these, and another kernel adds them up.
 inline bool hasQueryParts(const Spec &spec, const Maxima &maxima) { return queryParts(spec, maxima) > 1; }
-inline void countParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout) {
-  call.grid.splits = layout.parts;
-  setScalar(call.scalars, Scalar::kSplits, layout.parts);
-}
 
 struct AttentionNames {
   TensorName q, k, v, dQ, dK, dV;
@@ -80,9 +75,9 @@ inline constexpr GraphBuffer kGradientBuffers[] = {
     {Buffer::kDelta, Role::kDeltas, GraphBuffer::Rows::kChunk, GraphBuffer::Heads::kQuery, GraphBuffer::Columns::kOne,
      TensorRole::kStatistics},
     {Buffer::kDkParts, Role::kSumParts, GraphBuffer::Rows::kKeys, GraphBuffer::Heads::kKv, GraphBuffer::Columns::kQkDim,
-     TensorRole::kStatistics, GraphBuffer::Copies::kQueryParts},
+     TensorRole::kStatistics, GraphBuffer::Copies::kParts},
     {Buffer::kDvParts, Role::kSumParts, GraphBuffer::Rows::kKeys, GraphBuffer::Heads::kKv, GraphBuffer::Columns::kVDim,
-     TensorRole::kStatistics, GraphBuffer::Copies::kQueryParts}};
+     TensorRole::kStatistics, GraphBuffer::Copies::kParts}};
 
 inline constexpr auto kTokenBindings = GradientBindings::of(
     {TensorName::kQ, TensorName::kKWin, TensorName::kVWin, TensorName::kDQ, TensorName::kDKWin, TensorName::kDVWin});

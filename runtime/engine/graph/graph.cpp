@@ -1,6 +1,7 @@
 #include "runtime/engine/graph/graph.h"
 
 #include "runtime/base/key_splits.h"
+#include "runtime/engine/graph/compress_gradient_graph.h"
 #include "runtime/engine/graph/gradient_graphs.h"
 #include "runtime/engine/graph/workspace.h"
 
@@ -437,7 +438,7 @@ constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers, Operator::kDecode, /
 
 // An operator has the first graph that fits it.
 constexpr const Graph *kGraphs[] = {&kSelect,    &kNsa,    &kDecode, &kDecodeOfFew, &kDenseBwd,
-                                    &kWindowBwd, &kCmpBwd, &kInvert, &kSingle};
+                                    &kWindowBwd, &kCmpBwd, &kInvert, &kCompressBwd, &kSingle};
 // The graph of each operator. In decode with few queries, programs share keys: kDecodeOfFew.
 constexpr auto kGraphOf = [] {
   std::array<const Graph *, kOperators> result{};
@@ -468,8 +469,9 @@ static_assert(std::ranges::all_of(kGraphs, [](const Graph *graph) { return isCon
 
 std::string_view roleName(Role role, Operator op) {
   constexpr std::string_view kNames[] = {
-      "sequences", "append",  "compress", "cmp", "scores", "rank", "select",        "ascend",       "sel",
-      "win",       "combine", "deltas",   "dq",  "dkv",    "sum",  "index_lengths", "index_counts", "index_fill"};
+      "sequences",    "append",     "compress", "cmp",    "scores", "rank", "select", "ascend",
+      "sel",          "win",        "combine",  "deltas", "dq",     "dkv",  "sum",    "index_lengths",
+      "index_counts", "index_fill", "dz",       "dx",     "dw",     "db",   "sums"};
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }
 

@@ -36,9 +36,14 @@ enum class Role : uint8_t {
   kIndexLengths, // from here to kIndexFill: the inverse of lists of blocks
   kIndexCounts,
   kIndexFill,
+  kDz, // from here to kSums: gradients of compression
+  kDx,
+  kDw,
+  kDb,
+  kSums,
   kMain // the kernel of an operator that is a single kernel
 };
-inline constexpr int kRoles = 19;
+inline constexpr int kRoles = 24;
 // Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
 // of the operator.
 std::string_view roleName(Role role, Operator op);
@@ -76,13 +81,21 @@ enum class Buffer : uint8_t {
   kDvParts,
   kListLengths,
   kBlockCounts,
+  // Gradients of compression: the hidden values of a perceptron and their gradients, and parts of the gradients of
+  // weights and biases.
+  kHK,
+  kHV,
+  kDzK,
+  kDzV,
+  kWeightParts,
+  kBiasParts,
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
 
 // A buffer is an array [copies, rows, heads, columns].
 struct GraphBuffer {
-  enum class Copies : uint8_t { kOne, kTwo, kSplits, kCmpSplits, kQueryParts, kIndexParts };
+  enum class Copies : uint8_t { kOne, kTwo, kSplits, kCmpSplits, kParts, kIndexParts };
   enum class Rows : uint8_t {
     kSequences,
     kCompressed, // the compressed rows of all sequences
@@ -90,10 +103,23 @@ struct GraphBuffer {
     kStaged,     // the tokens of all new compressed blocks
     kChunk,      // the queries of a chunk
     kQueries,    // all queries
-    kTimes       // all queries, with an entry for each sequence of the dense layout
+    kTimes,      // all queries, with an entry for each sequence of the dense layout
+    kWeights,    // the rows of all matrices of compression
+    kBiases      // the biases of compression
   };
   enum class Heads : uint8_t { kNone, kQuery, kKv };
-  enum class Columns : uint8_t { kOne, kTableFields, kQkDim, kVDim, kSelCount, kSlots, kScoreBlocks, kKeptBlocks };
+  enum class Columns : uint8_t {
+    kOne,
+    kTableFields,
+    kQkDim,
+    kVDim,
+    kSelCount,
+    kSlots,
+    kScoreBlocks,
+    kKeptBlocks,
+    kHidden,
+    kWeights
+  };
 
   Buffer buffer;
   Role maker; // the workspace has the buffer if the plan has the kernel of this role
@@ -114,11 +140,13 @@ enum class Order : uint8_t {
   kRowHeadColumn,
   kRowHeadPiece, // pieces of 16 columns
   kEntryRowHeadPiece,
+  kCopyRowColumn,
   kRowColumn,
   kSecondRowColumn // of the second copy
 };
 
-// An argument of a kernel: the caller's tensor, or the buffer where the caller has not bound the tensor.
+// An argument of a kernel: the caller's tensor, or the buffer where the caller has not bound the tensor. If several
+// bindings of a node have the same view, the argument is the last one that is there.
 struct Binding {
   static constexpr auto kNoTensor = static_cast<TensorName>(-1);
 
@@ -143,7 +171,8 @@ struct GraphNode {
     kForLists,      // if a later kernel reads the lists of blocks, or the caller has bound `block_list`
     kForCallerList, // if the caller has bound `block_list`
     kForIndex,      // if the caller has bound `block_index`
-    kWithoutLse     // if the caller has not bound `lse`
+    kWithoutLse,    // if the caller has not bound `lse`
+    kForOptional    // if the caller has bound an output that the operator has on request
   };
 
   Role role;

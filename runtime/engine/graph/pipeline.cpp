@@ -23,6 +23,8 @@ std::array<int64_t, kMaxCoordinates> stridesOf(Order order, const WorkspaceLayou
     return {entry, at.row, group * at.columns};
   case Order::kColumnRowHead:
     return {1, at.row, at.columns};
+  case Order::kCopyRowColumn:
+    return {at.copy, at.row, 1};
   case Order::kRowHead:
     return {at.row, at.columns};
   case Order::kRowHeadColumn:
@@ -193,6 +195,10 @@ bool PipelineRun::isWanted(const GraphNode &node) const {
     return call[T::kBlockIndex].data != nullptr;
   case GraphNode::Launch::kWithoutLse:
     return call[T::kLse].data == nullptr;
+  case GraphNode::Launch::kForOptional:
+    return std::ranges::any_of(operandsOf(rules.spec.op), [&](const Operand &operand) {
+      return operand.role == Operand::Role::kOptionalOut && call[operand.name].data;
+    });
   }
   return true;
 }
@@ -207,7 +213,7 @@ void PipelineRun::bind(const LaunchStep &step, int64_t first, KernelCall &kernel
       continue;
     if (binding.buffer != Buffer::kNone && !(bound && bound->data))
       kernelCall[binding.view] = viewOf(binding.buffer, binding.order, first);
-    else if (bound)
+    else if (bound && bound->data)
       kernelCall[binding.view] = *bound;
   }
 }

@@ -1,5 +1,5 @@
 // What graphs of several operators have in common (graph.h): the kernel that checks the lengths of a packed batch, the
-// kernels that invert lists of blocks, and the spec of a step that compresses nothing.
+// kernels that invert lists of blocks, the spec of a step that compresses nothing, and the number of parts of a sum.
 // Thread-safety: constants and pure functions.
 #pragma once
 
@@ -18,6 +18,12 @@ inline void dropCompression(Spec &step, const Spec &whole) {
 
 inline bool isPacked(const Spec &spec, const Maxima &) {
   return spec.layout == Layout::kPacked && readsLengths(spec.op);
+}
+
+// Tells the kernel how many programs share what is summed, each of which writes a part.
+inline void countParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout) {
+  call.grid.splits = layout.parts;
+  setScalar(call.scalars, Scalar::kSplits, layout.parts);
 }
 
 inline constexpr Binding kLengths[] = {{View::kCacheSeqlens, TensorName::kCacheSeqlens},

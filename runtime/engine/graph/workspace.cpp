@@ -31,6 +31,11 @@ int64_t keptScores(const Spec &spec, const Maxima &maxima) {
   return segment ? (scoreBlocks(spec, maxima) + segment - 1) / segment * keptOfSegment(spec) : 0;
 }
 
+int64_t partsOf(const Spec &spec, const Maxima &maxima) {
+  const OperatorDef &def = definitionOf(spec.op);
+  return def.isAttentionGradient() ? queryParts(spec, maxima) : def.sumsOverTokens() ? weightParts(spec, maxima) : 1;
+}
+
 // The extents of the arrays of a graph, where a plan's maxima allow most.
 struct Extents {
   const Spec &spec;
@@ -60,9 +65,15 @@ struct Extents {
     case Rows::kQueries:
     case Rows::kTimes:
       return queries();
+    case Rows::kWeights:
+      return Saturated(spec.cmpBlock) * (int64_t{spec.qkDim} + spec.vDim) + 2 * hidden();
+    case Rows::kBiases:
+      return 4; // of the first product of keys and of values, and of the second one
     }
     return 0;
   }
+
+  int64_t hidden() const { return spec.cmpKind == CmpKind::kMlp ? spec.mlpHidden : 0; }
 
   int64_t heads(GraphBuffer::Heads kind) const {
     using enum GraphBuffer::Heads;
@@ -88,6 +99,10 @@ struct Extents {
       return roundUp(scoreBlocks(spec, maxima), kWidestTile);
     case kKeptBlocks:
       return roundUp(keptScores(spec, maxima), kWidestTile);
+    case kHidden:
+      return hidden();
+    case kWeights:
+      return std::max({int64_t{spec.qkDim}, int64_t{spec.vDim}, hidden()});
     }
     return 0;
   }
@@ -103,8 +118,8 @@ struct Extents {
       return shares.counts[0] + shares.counts[1] + shares.counts[2];
     case kCmpSplits:
       return shares.counts[0];
-    case kQueryParts:
-      return queryParts(spec, maxima);
+    case kParts:
+      return partsOf(spec, maxima);
     case kIndexParts:
       return indexParts(spec, maxima);
     }
@@ -164,7 +179,7 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, size_t scra
     if (node.isIn(spec, maxima))
       roles |= uint32_t{1} << static_cast<int>(node.role);
   shares = graph.isOfFew ? ShareRanges(spec, maxima) : ShareRanges();
-  parts = definitionOf(spec.op).isAttentionGradient() ? queryParts(spec, maxima) : 1;
+  parts = partsOf(spec, maxima);
   indexParts = nsa::indexParts(spec, maxima);
   Extents extents{.spec = spec, .maxima = maxima, .shares = shares};
   const ElementTypes types = spec.types();
@@ -186,7 +201,7 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, size_t scra
     if (!isMade(buffer))
       continue;
     const auto index = static_cast<size_t>(buffer.buffer);
-    present |= uint32_t{1} << index;
+    present |= uint64_t{1} << index;
     Placed &at = placed[index];
     const Saturated rows = extents.rows(buffer.rows);
     at.role = buffer.role;

@@ -68,7 +68,7 @@ struct WorkspaceLayout {
   }
 
   ShareRanges shares;     // for decode with few queries
-  int64_t parts = 1;      // of gradients of keys (queryParts)
+  int64_t parts = 1;      // of gradients of keys (queryParts) or of weights (weightParts)
   int64_t indexParts = 1; // of the inverse of lists (key_splits.h)
   int64_t compRows = 0;   // of all sequences together; 0 in the dense layout
   size_t definitionScratch = 0;
@@ -79,8 +79,8 @@ struct WorkspaceLayout {
 private:
   void place(size_t &offset, Saturated size);
 
-  static_assert(kBuffers <= 32, "WorkspaceLayout::present has a bit for each buffer");
-  uint32_t present = 0;                     // the buffers whose entries of `placed` count
+  static_assert(kBuffers <= 64, "WorkspaceLayout::present has a bit for each buffer");
+  uint64_t present = 0;                     // the buffers whose entries of `placed` count
   std::array<Placed, kBuffers> placed = {}; // the scratch is in front of them, shared by all kernels
 };
 

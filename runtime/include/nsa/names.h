@@ -27,10 +27,13 @@
  *   dense_bwd, window_bwd  Q, K_WIN else K, V_WIN else V, OUT, LSE, D_OUT
  *                  -> D_Q, D_K_WIN or D_K, D_V_WIN or D_V, [DELTA]
  *   cmp_bwd        Q_CMP else Q, K_COMP, V_COMP, OUT, LSE, D_OUT -> D_Q_CMP or D_Q, D_K_COMP, D_V_COMP, [DELTA]
+ *   compress_bwd   K_CMP else K, V_CMP else V, weights, D_K_COMP, D_V_COMP
+ *                  -> D_K_CMP or D_K, D_V_CMP or D_V, [D_ and the name of each weight that the call reads]
  *
  * D_X is the gradient of X, and has the shape of X. A call binds D_K_WIN if it reads K_WIN, and D_K if it reads K, and so
  * for the others. The gradients read OUT and LSE as the forward pass wrote them. Sums are fp32, and each gradient is rounded
- * once. The gradients of keys and values that no query attends are 0.
+ * once. The gradients of keys and values that no query attends are 0, and so are the gradients of tokens that no
+ * compressed block covers.
  *
  * Shapes
  *   Q, Q_CMP                   [.., query_heads, qk_dim]
@@ -42,8 +45,10 @@
  *   X                          [.., kv_heads, qk_dim]
  *   COS, SIN                   fp32 [at least max_seqlen_k, rotary_dims / 2], or absent: computed in fp64
  *   LSE                        fp32 [.., query_heads]
- *   D_OUT, D_GATES, D_O_CMP, D_O_SEL, D_O_WIN, D_Q, D_K, D_V, D_K_WIN, D_V_WIN, D_Q_CMP, D_K_COMP, D_V_COMP
- *                              the shape of the tensor whose gradient it is
+ *   D_OUT, D_GATES, D_O_CMP, D_O_SEL, D_O_WIN, D_Q, D_K, D_V, D_K_WIN, D_V_WIN, D_K_CMP, D_V_CMP, D_Q_CMP
+ *                              the shape of the tensor whose gradient it is, and so the next two rows
+ *   D_K_COMP, D_V_COMP, D_PE_K, D_PE_V, D_W_K, D_W_V, D_B_K, D_B_V
+ *   D_W1_K, D_W1_V, D_B1_K, D_B1_V, D_W2_K, D_W2_V, D_B2_K, D_B2_V
  *   DELTA                      fp32 [.., query_heads]: the sum over v_dim of D_OUT times OUT
  *   LSE_CMP, LSE_SEL, LSE_WIN  fp32 [.., query_heads]
  *   K_OFFSET                   int32 [batch]: the position of each sequence's first key, from -2^30 to 2^30; bound if
@@ -106,9 +111,13 @@ typedef enum nsa_name {
   NSA_V_COMP_CACHE = 46, NSA_K_RAW = 47, NSA_V_RAW = 48, NSA_BLOCK_TABLE = 49, NSA_CACHE_SEQLENS = 50,
   NSA_X = 51, NSA_COS = 52, NSA_SIN = 53, NSA_K_OFFSET = 54, NSA_D_OUT = 55, NSA_D_GATES = 56,
   NSA_D_O_CMP = 57, NSA_D_O_SEL = 58, NSA_D_O_WIN = 59, NSA_D_Q = 60, NSA_D_K = 61, NSA_D_V = 62, NSA_D_K_WIN = 63,
-  NSA_D_V_WIN = 64, NSA_D_Q_CMP = 65, NSA_D_K_COMP = 66, NSA_D_V_COMP = 67, NSA_DELTA = 68, NSA_BLOCK_INDEX = 69
+  NSA_D_V_WIN = 64, NSA_D_Q_CMP = 65, NSA_D_K_COMP = 66, NSA_D_V_COMP = 67, NSA_DELTA = 68, NSA_BLOCK_INDEX = 69,
+  NSA_D_K_CMP = 70,
+  NSA_D_V_CMP = 71, NSA_D_PE_K = 72, NSA_D_PE_V = 73, NSA_D_W_K = 74, NSA_D_W_V = 75, NSA_D_B_K = 76, NSA_D_B_V = 77,
+  NSA_D_W1_K = 78, NSA_D_W1_V = 79, NSA_D_B1_K = 80, NSA_D_B1_V = 81, NSA_D_W2_K = 82, NSA_D_W2_V = 83,
+  NSA_D_B2_K = 84, NSA_D_B2_V = 85
 } nsa_name;
 /* clang-format on */
-enum { NSA_NAMES = 70 };
+enum { NSA_NAMES = 86 };
 
 #endif

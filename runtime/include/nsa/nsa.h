@@ -101,7 +101,8 @@ typedef enum nsa_op {
   NSA_OP_DENSE_BWD = 12,   /* the gradients of dense */
   NSA_OP_WINDOW_BWD = 13,  /* the gradients of window */
   NSA_OP_CMP_BWD = 14,     /* the gradients of cmp */
-  NSA_OP_INVERT = 15       /* finds which queries list each block */
+  NSA_OP_INVERT = 15,      /* finds which queries list each block */
+  NSA_OP_COMPRESS_BWD = 16 /* the gradients of compress */
 } nsa_op;
 
 /* How a block of keys or values becomes one row. x[i] is the key or value of token i of the block, and pe[i] is an
@@ -141,7 +142,8 @@ typedef struct nsa_spec {
   int32_t window; /* tokens, >= 1, the query's own included: window, window_bwd, nsa, decode. 512 */
   float scale;    /* 0: 1/sqrt(qk_dim); at most 65536. A score, scale times the product of a query and a key, must stay
                      below 2^30. A larger score makes the outputs of its row NaN */
-  /* The operators `compress`, `cmp`, `cmp_bwd`, `select`, `nsa` and `decode` read these fields about compression. */
+  /* The operators `compress`, `compress_bwd`, `cmp`, `cmp_bwd`, `select`, `nsa` and `decode` read these fields about
+   * compression. */
   int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
   int32_t cmp_stride; /* tokens from the begin of one block to that of the next. 16 */
   nsa_cmp_kind cmp_kind;

@@ -118,10 +118,10 @@ struct TestCall {
   }
 };
 
-constexpr Operator kOperators[] = {Operator::kDense,  Operator::kWindow,     Operator::kCompress, Operator::kCmp,
-                                   Operator::kSelect, Operator::kSel,        Operator::kCombine,  Operator::kNsa,
-                                   Operator::kDecode, Operator::kCombineBwd, Operator::kDenseBwd, Operator::kWindowBwd,
-                                   Operator::kCmpBwd, Operator::kInvert};
+constexpr Operator kOperators[] = {
+    Operator::kDense,    Operator::kWindow,    Operator::kCompress, Operator::kCmp,    Operator::kSelect,
+    Operator::kSel,      Operator::kCombine,   Operator::kNsa,      Operator::kDecode, Operator::kCombineBwd,
+    Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd,   Operator::kInvert, Operator::kCompressBwd};
 
 TEST(Call, WellFormedCallsPass) {
   for (Operator op : kOperators)
@@ -308,6 +308,14 @@ TEST(Call, BrokenRulesNameTensorValueAndRule) {
        [](TestCall &c) { c.bindings[T::kKComp].shape[1] = 10; }},
       {Operator::kCompress, Layout::kPacked, "k_comp.shape", "12 rows", "must hold the 13 compressed blocks",
        [](TestCall &c) { c.bindings[T::kKComp].shape[0] = c.bindings[T::kVComp].shape[0] = 12; }},
+      {Operator::kCompressBwd, Layout::kDense, "d_k_comp.shape", "[2, 10, 2, 24]",
+       "must be 11 (compressed blocks of k_cmp)", [](TestCall &c) { c.bindings[T::kDKComp].shape[1] = 10; }},
+      {Operator::kCompressBwd, Layout::kPacked, "d_k_comp.shape", "12 rows", "must hold the 13 compressed blocks",
+       [](TestCall &c) { c.bindings[T::kDKComp].shape[0] = c.bindings[T::kDVComp].shape[0] = 12; }},
+      {Operator::kCompressBwd, Layout::kDense, "d_v_cmp.shape", "[2, 95, 2, 16]", "must be 96 (as k_cmp)",
+       [](TestCall &c) { c.bindings[T::kDVCmp].shape[1] = 95; }},
+      {Operator::kCompressBwd, Layout::kDense, "d_w_k", "bound", "no tensor of operator compress_bwd",
+       [](TestCall &c) { c.set(T::kDWK, c.memory, DType::kBf16, {16, 24, 24}); }},
       {Operator::kCompress, Layout::kDense, "w_k", "bound", "no tensor of operator compress",
        [](TestCall &c) { c.set(T::kWK, c.memory, DType::kBf16, {16, 24, 24}); }},
       {Operator::kSelect, Layout::kDense, "block_list.shape", "[2, 64, 2, 5]", "must be 4 (sel_count)",
@@ -376,18 +384,54 @@ TEST(Call, OutputsMayHaveAnyStridesThatShareNothing) {
 }
 
 TEST(Call, WeightsHaveShapesOfTheirKind) {
-  for (CmpKind kind : {CmpKind::kLinear, CmpKind::kMlp})
-    for (const Operand &operand : operandsOf(Operator::kCompress)) {
-      TestCall call(Operator::kCompress, Layout::kDense);
-      call.spec.cmpKind = kind;
-      call.bindAll();
-      if (!takes(call.spec, operand.name) || tensorRule(operand.name).lead != Lead::kNone)
-        continue;
-      call.bindings[operand.name].shape[0] += 1;
-      const Status status = call.check();
-      ASSERT_FALSE(status.isOk()) << tensorName(operand.name);
-      EXPECT_EQ(status.error().field, std::string(tensorName(operand.name)) + ".shape");
-    }
+  for (const Operator op : {Operator::kCompress, Operator::kCompressBwd})
+    for (CmpKind kind : {CmpKind::kLinear, CmpKind::kMlp})
+      for (const Operand &operand : operandsOf(op)) {
+        TestCall call(op, Layout::kDense);
+        call.spec.cmpKind = kind;
+        call.bindAll();
+        if (!takes(call.spec, operand.name) || tensorRule(operand.name).lead != Lead::kNone)
+          continue;
+        call.bindings[operand.name].shape[0] += 1;
+        const Status status = call.check();
+        ASSERT_FALSE(status.isOk()) << tensorName(operand.name);
+        EXPECT_EQ(status.error().field, std::string(tensorName(operand.name)) + ".shape");
+      }
+}
+
+// A weight that the call leaves out has no gradient, and neither has a weight of another kind.
+TEST(Call, GradientsOfWeightsAreOfTheWeightsThatAreRead) {
+  TestCall call(Operator::kCompressBwd, Layout::kDense);
+  call.spec.cmpKind = CmpKind::kLinear;
+  call.bindAll();
+  for (const T name : {T::kDPeK, T::kDWK, T::kDBK, T::kDWV}) {
+    call.drop(name);
+    EXPECT_TRUE(call.check().isOk()) << "without " << tensorName(name) << ": " << call.check().toString();
+  }
+  call.bind(T::kDPeK);
+  call.drop(T::kPeK);
+  EXPECT_EQ(call.check().error().field, "d_pe_k");
+  EXPECT_EQ(call.check().error().rule, "is the gradient of pe_k, which this call does not read");
+  call.drop(T::kDPeK);
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+  call.bind(T::kDW1K);
+  EXPECT_EQ(call.check().error().field, "d_w1_k");
+  EXPECT_NE(call.check().error().rule.find("no tensor of operator compress_bwd with this spec"), std::string::npos);
+}
+
+// Gradients of weights are 0 where there is no token, so the kernels run.
+TEST(Call, GradientsOfWeightsAreComputedWithoutTokens) {
+  for (const Operator op : {Operator::kCompress, Operator::kCompressBwd}) {
+    TestCall test(op, Layout::kDense);
+    for (int i = 0; i < kTensorNames; ++i)
+      if (const auto name = static_cast<T>(i); test.bindings.find(name) && tensorRule(name).lead != Lead::kNone)
+        test.bindings[name].shape[1] = 0;
+    Call call;
+    const CallRules rules(test.spec, test.maxima);
+    const Status status = prepareCall(rules, test.bindings, call);
+    ASSERT_TRUE(status.isOk()) << status.toString();
+    EXPECT_EQ(call.empty, op == Operator::kCompress);
+  }
 }
 
 } // namespace

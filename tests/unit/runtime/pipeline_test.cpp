@@ -118,22 +118,33 @@ std::optional<TensorRole> roleOfArgument(const std::vector<Step> &steps, Role ro
   return found;
 }
 
+// Plans that together have all kernels.
+constexpr struct {
+  int64_t queries;
+  Layout layout;
+  CmpKind kind;
+} kPlans[] = {{1, Layout::kDense, CmpKind::kMean},
+              {1, Layout::kPacked, CmpKind::kLinear},
+              {4096, Layout::kDense, CmpKind::kMlp},
+              {4096, Layout::kPacked, CmpKind::kMean}};
+
 // `nsa check` refuses what an operator may not take, so the table has to name all that plans pass, and no more.
 TEST(Pipeline, OperatorsMayTakeWhatPlansPassToThem) {
   std::map<Operator, std::set<View>> passed;
   for (const OperatorDef &def : publicOperators())
-    for (const int64_t queries : {1, 4096})
-      for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
-        Spec spec = nsa128();
-        spec.op = def.op;
-        spec.layout = layout;
-        for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 65536}))
-          for (const Binding &binding : step.arguments) {
-            EXPECT_TRUE(definitionOf(step.spec.op).mayTake(binding.view))
-                << operatorName(step.spec.op) << " " << viewRule(binding.view).name;
-            passed[step.spec.op].insert(binding.view);
-          }
-      }
+    for (const auto &[queries, layout, kind] : kPlans) {
+      Spec spec = nsa128();
+      spec.op = def.op;
+      spec.layout = layout;
+      spec.cmpKind = kind;
+      spec.mlpHidden = 64;
+      for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 65536}))
+        for (const Binding &binding : step.arguments) {
+          EXPECT_TRUE(definitionOf(step.spec.op).mayTake(binding.view))
+              << operatorName(step.spec.op) << " " << viewRule(binding.view).name;
+          passed[step.spec.op].insert(binding.view);
+        }
+    }
   for (const OperatorDef &def : operatorTable())
     for (const View view : def.planViews)
       EXPECT_TRUE(std::ranges::any_of(operatorTable(),
@@ -150,26 +161,26 @@ TEST(Pipeline, OperatorsMayTakeWhatPlansPassToThem) {
 
 TEST(Pipeline, EveryArgumentHasTheRoleOfWhatItIsBoundTo) {
   for (const OperatorDef &def : publicOperators())
-    for (const int64_t queries : {1, 4096})
-      for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
-        Spec spec = nsa128();
-        spec.op = def.op;
-        spec.layout = layout;
-        for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 65536}))
-          for (const Binding &binding : step.arguments) {
-            const std::string name = std::string(def.name) + " " + std::string(viewRule(binding.view).name);
-            const std::optional<TensorRole> role = roleOf(binding);
-            ASSERT_EQ(role.has_value(), binding.tensor != Binding::kNoTensor || binding.buffer != Buffer::kNone)
-                << name;
-            if (!role)
-              continue;
-            const ViewElements elements = viewRule(binding.view).elements;
-            EXPECT_EQ(*role == TensorRole::kIndex, elements == ViewElements::kIndex) << name;
-            EXPECT_EQ(*role == TensorRole::kStatistics, elements == ViewElements::kStatistics) << name;
-            if (binding.buffer != Buffer::kNone)
-              EXPECT_EQ(roleOf({.view = binding.view, .buffer = binding.buffer}), role) << name;
-          }
-      }
+    for (const auto &[queries, layout, kind] : kPlans) {
+      Spec spec = nsa128();
+      spec.op = def.op;
+      spec.layout = layout;
+      spec.cmpKind = kind;
+      spec.mlpHidden = 64;
+      for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 65536}))
+        for (const Binding &binding : step.arguments) {
+          const std::string name = std::string(def.name) + " " + std::string(viewRule(binding.view).name);
+          const std::optional<TensorRole> role = roleOf(binding);
+          ASSERT_EQ(role.has_value(), binding.tensor != Binding::kNoTensor || binding.buffer != Buffer::kNone) << name;
+          if (!role)
+            continue;
+          const ViewElements elements = viewRule(binding.view).elements;
+          EXPECT_EQ(*role == TensorRole::kIndex, elements == ViewElements::kIndex) << name;
+          EXPECT_EQ(*role == TensorRole::kStatistics, elements == ViewElements::kStatistics) << name;
+          if (binding.buffer != Buffer::kNone)
+            EXPECT_EQ(roleOf({.view = binding.view, .buffer = binding.buffer}), role) << name;
+        }
+    }
 }
 
 // The kernels of a cache read and write its type, and those that turn the caller's tokens into rows of a cache the
@@ -195,6 +206,41 @@ TEST(Pipeline, ACacheMayHaveATypeOfItsOwn) {
   spec.op = Operator::kNsa; // has no cache
   for (const Step &step : stepsOf(spec, lengths(4096)))
     EXPECT_EQ(step.spec.types().of(TensorRole::kKeyValue), DType::kBf16);
+}
+
+// The kernels of a gradient of compression follow from the kind, and its workspace is the formula of docs/operators.md.
+TEST(Pipeline, GradientsOfCompressionHaveTheKernelsOfTheirKind) {
+  Spec spec = nsa128();
+  spec.op = Operator::kCompressBwd;
+  spec.mlpHidden = 256;
+  const Maxima maxima = lengths(4096);
+  EXPECT_EQ(stepsText(spec, maxima), "compress_dx");
+  EXPECT_EQ(WorkspaceLayout(spec, maxima, 0, true).bytes, 0u);
+  spec.cmpKind = CmpKind::kLinear;
+  EXPECT_EQ(stepsText(spec, maxima), "compress_dx compress_dw compress_db compress_sums");
+  const auto align = [](int64_t bytes) { return (bytes + 255) / 256 * 256; };
+  // 2 * 32 * 2 * 2 tiles of 64 x 64 weights, of which two parts make 512 programs.
+  const WorkspaceLayout linear(spec, maxima, 0, true);
+  EXPECT_EQ(linear.parts, 2);
+  EXPECT_EQ(static_cast<int64_t>(linear.bytes), align(4 * 2 * (2 * 32 * 128) * 128) + 4 * 2 * 4 * 128);
+  spec.cmpKind = CmpKind::kMlp;
+  spec.layout = Layout::kPacked;
+  EXPECT_EQ(stepsText(spec, maxima), "sequences compress_dz compress_dx compress_dw compress_db compress_sums");
+  const WorkspaceLayout mlp(spec, maxima, 0, true);
+  EXPECT_EQ(mlp.parts, 1);
+  const int64_t hidden = align(spec.compressedBlocks(4096) * spec.kvHeads * 256 * 2);
+  EXPECT_EQ(static_cast<int64_t>(mlp.bytes),
+            align(32) + 4 * hidden + align(4 * (2 * 32 * 128 + 2 * 256) * 256) + 4 * 4 * 256);
+  // Few blocks have few parts, and a layer of any size one.
+  spec.layout = Layout::kDense;
+  spec.cmpKind = CmpKind::kLinear;
+  spec.qkDim = spec.vDim = 16;
+  EXPECT_EQ(WorkspaceLayout(spec, maxima, 0, true).parts, 8);
+  EXPECT_EQ(WorkspaceLayout(spec, lengths(300), 0, true).parts, 2);
+  EXPECT_EQ(WorkspaceLayout(spec, lengths(100), 0, true).parts, 1);
+  spec.cmpKind = CmpKind::kMlp;
+  spec.mlpHidden = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(WorkspaceLayout(spec, maxima, 0, true).parts, 1);
 }
 
 TEST(Pipeline, TheWorkspaceIsBoundedByChunks) {
