@@ -39,8 +39,10 @@ struct Mutant {
 std::span<const Mutant> forwardMutants();
 // Of templates/tile: what decode consists of.
 std::span<const Mutant> decodeMutants();
-// Of templates/tile: gradients.
+// Of templates/tile: gradients of attention and gates.
 std::span<const Mutant> gradientMutants();
+// Of templates/tile: gradients of compression.
+std::span<const Mutant> compressionGradientMutants();
 // Of templates/device and templates/cuda.
 std::span<const Mutant> deviceMutants();
 

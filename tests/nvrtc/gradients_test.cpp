@@ -17,12 +17,28 @@ struct Gradient {
   std::map<std::string, std::string> fixed;
 };
 
+using Fixed = std::map<std::string, std::string>;
+Fixed blocksOf(const char *block, const char *stride) {
+  return {{"group", "16"}, {"cmp_block", block}, {"cmp_stride", stride}};
+}
+Fixed compressionOf(const char *kind, const char *hidden) {
+  return {{"cmp_block", "32"},
+          {"cmp_stride", "16"},
+          {"cmp_kind", kind},
+          {"mlp_hidden", hidden},
+          {"mlp_activation", "relu"}};
+}
 const Gradient kGradients[] = {
-    {"attention_dq", "attention_dq", {{"cmp_block", "1"}, {"cmp_stride", "1"}}},
-    {"attention_dq", "attention_dq", {{"cmp_block", "32"}, {"cmp_stride", "16"}}},
-    {"attention_dkv", "attention_dkv", {{"cmp_block", "1"}, {"cmp_stride", "1"}}},
-    {"attention_dkv", "attention_dkv", {{"cmp_block", "32"}, {"cmp_stride", "16"}}},
-    {"sel_bwd_keys", "sel", {{"page_size", "0"}, {"sel_block", "64"}, {"sel_count", "16"}}},
+    {"attention_dq", "attention_dq", blocksOf("1", "1")},
+    {"attention_dq", "attention_dq", blocksOf("32", "16")},
+    {"attention_dkv", "attention_dkv", blocksOf("1", "1")},
+    {"attention_dkv", "attention_dkv", blocksOf("32", "16")},
+    {"sel_bwd_keys", "sel", {{"group", "16"}, {"page_size", "0"}, {"sel_block", "64"}, {"sel_count", "16"}}},
+    {"compress_tokens_bwd", "compress_dx", compressionOf("linear", "1")},
+    {"compress_tokens_bwd", "compress_dx", compressionOf("mlp", "256")},
+    {"compress_hidden_bwd", "compress_dz", compressionOf("mlp", "256")},
+    {"compress_weights_bwd", "compress_dw", compressionOf("linear", "1")},
+    {"compress_weights_bwd", "compress_dw", compressionOf("mlp", "256")},
 };
 
 TEST(Gradients, SpillNothing) {
@@ -40,7 +56,7 @@ TEST(Gradients, SpillNothing) {
       call.op = gradient.op;
       call.templateDir = folder.path();
       call.templateName = gradient.program;
-      call.fixed = {{"dtype", "bf16"}, {"group", "16"}, {"packed", "1"}, {"qk_dim", "64"}, {"v_dim", "64"}};
+      call.fixed = {{"dtype", "bf16"}, {"packed", "1"}, {"qk_dim", "64"}, {"v_dim", "64"}};
       call.fixed.insert(gradient.fixed.begin(), gradient.fixed.end());
       const auto compiled = call.compile();
       ASSERT_TRUE(compiled) << compiled.status().toString();

@@ -98,6 +98,22 @@ CompileCall compressCall(const CompressShape &shape) {
                              {"mlp_activation", shape.activation}});
 }
 
+// The kernels of the gradients of such a compression.
+std::vector<CompileCall> compressGradientCalls(const CompressShape &shape) {
+  Fixed fixed = compressCall(shape).fixed;
+  fixed.erase("page_size");
+  const std::string_view kind = shape.kind;
+  std::vector<CompileCall> calls;
+  if (kind == "mlp")
+    calls.push_back(callOf("compress_dz", fixed));
+  fixed["mlp_activation"] = "relu"; // other kernels do not read it
+  calls.push_back(callOf("compress_dx", fixed));
+  if (kind != "mean")
+    for (const char *op : {"compress_dw", "compress_db", "compress_sums"})
+      calls.push_back(callOf(op, fixed));
+  return calls;
+}
+
 CompileCall sequencesCall(int block, int stride) {
   return callOf("sequences",
                 {{"dtype", "fp32"}, {"cmp_block", std::to_string(block)}, {"cmp_stride", std::to_string(stride)}});
@@ -197,6 +213,8 @@ std::vector<CompileCall> mainProblems() {
   add(gradientCalls(kShapes[0], /*compressed=*/false));
   add(gradientCalls(kShapes[0], /*compressed=*/true));
   add(indexCalls(64, 16, 0));
+  for (const char *kind : {"mean", "linear", "mlp"})
+    add(compressGradientCalls({kind, "bf16", 128, 128, 32, 16, 0, kind == std::string_view("mlp") ? 256 : 1, "gelu"}));
   return calls;
 }
 
@@ -216,8 +234,10 @@ std::vector<CompileCall> cornerProblems() {
   calls.push_back(rotateCall("rotate", 64, 64, "interleaved", "fp16", 1));
   calls.push_back(rotateCall("rotate_bwd", 192, 64, "half", "bf16", 0));
   calls.push_back(rotateCall("rotate", 33, 2, "half", "fp32", 1));
-  for (const CompressShape &shape : kCompressShapes)
+  for (const CompressShape &shape : kCompressShapes) {
     calls.push_back(compressCall(shape));
+    addNew(calls, compressGradientCalls(shape));
+  }
   for (const WholeShape &shape :
        {WholeShape{DType::kF16, 192, 128, 16, 128, CmpKind::kLinear, 16, 16, 16, 64, Gate::kSigmoid},
         WholeShape{DType::kF32, 33, 64, 3, 60, CmpKind::kMlp, 12, 4, 20, 3, Gate::kSoftmax, true}})
