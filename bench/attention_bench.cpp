@@ -142,6 +142,14 @@ private:
         contenders.push_back(std::move(*plan));
       return plan.status();
     };
+    // What each kernel of a gradient takes.
+    std::vector<nlohmann::ordered_json> parts;
+    for (const std::unique_ptr<PlanContender> &contender : made) {
+      parts.emplace_back();
+      if (definitionOf(benchCase.spec.op).isWhole) {
+        NSA_ASSIGN_OR_RETURN(parts.back(), contender->parts(std::min(flags.samples, 3)));
+      }
+    }
     const bool byHand = made.front()->templateOf(operatorName(benchCase.spec.op)) != kTiledTemplate;
     for (std::unique_ptr<PlanContender> &contender : made) {
       tuneSeconds += contender->tuneSeconds();
@@ -151,7 +159,8 @@ private:
       if (byHand || variant.name != kGenerated) // else the default is generated
         NSA_RETURN_IF_ERROR(add(PlanContender::make(variant.name, variant.engine.get(), *arena)));
     const size_t ours = contenders.size();
-    if (peers && definitionOf(benchCase.spec.op).keys != MetKeys::kBlocks) { // no peer has it as an operator of its own
+    if (peers && definitionOf(benchCase.spec.op).keys != MetKeys::kBlocks &&
+        definitionOf(benchCase.spec.op).keys != MetKeys::kListed) { // no peer has them as operators of their own
       Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, device->flush());
       if (!prepared) {
         // Their trouble must not end our measurement.
@@ -167,7 +176,8 @@ private:
     const std::vector<Result<Times>> times = measureInTurns(allOf(contenders), flags.samples);
     for (size_t i = 0; i < contenders.size(); ++i) {
       if (times[i])
-        NSA_RETURN_IF_ERROR(addTimes(benchCase, tools::usefulFlops(arena->inputs), *contenders[i], *times[i]));
+        NSA_RETURN_IF_ERROR(addTimes(benchCase, tools::usefulFlops(arena->inputs), *contenders[i], *times[i],
+                                     i < parts.size() ? parts[i] : nlohmann::ordered_json()));
       else if (i < ours)
         return times[i].status();
       else
@@ -176,7 +186,8 @@ private:
     return Status::ok();
   }
 
-  Status addTimes(const BenchCase &benchCase, double flops, const Contender &contender, const Times &times) {
+  Status addTimes(const BenchCase &benchCase, double flops, const Contender &contender, const Times &times,
+                  const nlohmann::ordered_json &parts) {
     nlohmann::ordered_json row = caseFields(benchCase);
     const double tflops = flops / times.medianMs * 1e-9;
     row["implementation"] = contender.name();
@@ -187,6 +198,8 @@ private:
       row["percent_of_roof"] = 100 * tflops / cpuRoof.tflops;
     else if (const std::optional<Roof> roof = roofOf(deviceName, benchCase.spec.dtype))
       row["percent_of_roof"] = 100 * floorMs(benchCase, flops, *roof) / times.medianMs;
+    if (!parts.is_null())
+      row.update(parts);
     const nlohmann::ordered_json facts = contender.facts();
     row.update(facts);
     std::printf("%-7s %s %-8s T=%-6lld %-15s %9.4f ms (%.4f to %.4f) %8.2f TFLOP/s  %s %s\n",
@@ -234,8 +247,8 @@ int main(int argc, char **argv) {
   options.add_option("--heads", flags.heads, "Only these: nsa128, nsa192, gqa4, mha1")
       ->delimiter(',')
       ->type_name("LIST");
-  program.addOperators(flags.ops, {"dense_bwd", "window_bwd", "cmp_bwd"});
-  options.add_option("--tokens", flags.tokens, "Only these lengths: 4096, 16384, 65536")
+  program.addOperators(flags.ops, {"dense_bwd", "window_bwd", "cmp_bwd", "sel_bwd"});
+  options.add_option("--tokens", flags.tokens, "Only these lengths: 4096, 16384, 32768, 65536")
       ->delimiter(',')
       ->type_name("LIST");
   options

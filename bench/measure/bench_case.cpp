@@ -42,9 +42,9 @@ std::vector<BenchCase> benchCases(bool cuda, bool quick) {
     return cases;
   }
   for (const Geometry &geometry : {kNsa128, kNsa192, kGqa4, kMha1})
-    for (int64_t tokens : {4096, 16384, 65536})
+    for (int64_t tokens : {4096, 16384, 32768, 65536})
       for (Operator op : {Operator::kWindow, Operator::kCmp, Operator::kDense, Operator::kWindowBwd, Operator::kCmpBwd,
-                          Operator::kDenseBwd})
+                          Operator::kDenseBwd, Operator::kSelBwd})
         cases.push_back(makeCase(op, geometry, tokens));
   return cases;
 }

@@ -39,6 +39,8 @@ constexpr CodeRule kRules[] = {
     {kBadPage, "bad_page", "block_table", "every page of a sequence must be a page of the pools", kSkippedSequenceHint},
     {kBadKOffset, "bad_k_offset", "k_offset", "must be from -2^30 to 2^30, and for cmp a multiple of cmp_stride",
      kSkippedHint},
+    {kWrongIndex, "wrong_index", "block_index", "must be the inverse of block_list, as the operator invert makes it",
+     "the gradients of keys and values are undefined"},
 };
 
 const CodeRule *ruleOf(int32_t code) {

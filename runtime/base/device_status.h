@@ -26,6 +26,7 @@ enum class DeviceStatusCode : int32_t {
   kCacheFull = 9,        // the cache has no room for the new tokens
   kBadPage = 10,         // block_table: the number of a page that the pools do not have
   kBadKOffset = 11,      // beyond +-2^30 tokens or, where keys are compressed blocks, no multiple of cmp_stride
+  kWrongIndex = 12,      // block_index: not the inverse of block_list
 };
 
 inline constexpr const char *kBlockListRule =

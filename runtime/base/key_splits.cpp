@@ -3,6 +3,7 @@
 #include "runtime/base/saturated.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace nsa {
 
@@ -68,28 +69,6 @@ bool hasManyRows(const Spec &spec, const Maxima &maxima) {
   return countUpTo(kManyRows, spec.group(), spec, maxima) == kManyRows;
 }
 
-int64_t queryParts(const Spec &spec, const Maxima &maxima) {
-  constexpr int64_t kTile = 64;
-  const int64_t tokens = bucketOf(maxima.seqlenK);
-  const int64_t keys = fieldsOf(spec.op) & kCmpGeometry ? spec.compressedBlocks(tokens) : tokens;
-  Maxima tiles = maxima;
-  tiles.seqlenQ = (keys + kTile - 1) / kTile;
-  const int64_t programs = countUpTo(kProgramsWanted, 1, spec, tiles);
-  const int64_t pairs = bucketOf(maxima.seqlenQ) * spec.group();
-  return std::clamp<int64_t>(std::min((kProgramsWanted + programs - 1) / programs, pairs / kTile), 1, KeySplits::kMost);
-}
-
-int64_t indexParts(const Spec &spec, const Maxima &maxima) {
-  constexpr int64_t kTile = 64, kPrograms = 2048, kLeastQueries = 128, kMostParts = 64;
-  if (!(fieldsOf(spec.op) & kSelGeometry))
-    return 1;
-  Maxima tiles = maxima;
-  tiles.seqlenQ = (bucketOf(maxima.seqlenK) + int64_t{kTile} * spec.selBlock - 1) / (int64_t{kTile} * spec.selBlock);
-  const int64_t programs = countUpTo(kPrograms, 1, spec, tiles);
-  return std::clamp<int64_t>(std::min((kPrograms + programs - 1) / programs, bucketOf(maxima.seqlenQ) / kLeastQueries),
-                             1, kMostParts);
-}
-
 int64_t weightParts(const Spec &spec, const Maxima &maxima) {
   constexpr int64_t kTile = 64;
   const auto tiles = [](int64_t extent) { return (extent + kTile - 1) / kTile; };
@@ -106,6 +85,63 @@ int64_t weightParts(const Spec &spec, const Maxima &maxima) {
   const int64_t ofAll = std::min(programs.value(), kProgramsWanted);
   const int64_t wanted = (kProgramsWanted + ofAll - 1) / ofAll;
   return std::clamp<int64_t>(std::min(wanted, pairs / kTile), 1, KeySplits::kMost);
+}
+
+GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kTile = 64;
+  const auto count = [&](int64_t keys) {
+    Maxima tiles = maxima;
+    tiles.seqlenQ = (keys + kTile - 1) / kTile;
+    const int64_t programs = countUpTo(kProgramsWanted, 1, spec, tiles);
+    const int64_t pairs = bucketOf(maxima.seqlenQ) * spec.group();
+    return std::clamp<int64_t>(std::min((kProgramsWanted + programs - 1) / programs, pairs / kTile), 1,
+                               KeySplits::kMost);
+  };
+  const OperatorDef &def = definitionOf(spec.op);
+  const int64_t tokens = bucketOf(maxima.seqlenK), blocks = spec.compressedBlocks(tokens);
+  GradientParts parts;
+  if (!def.isGradient())
+    return parts;
+  if (def.isAttentionGradient())
+    parts.own = count(def.fields & kCmpGeometry ? blocks : tokens);
+  if (def.hasBranches())
+    parts = {.own = count(tokens), .cmp = count(blocks)};
+  if (def.fields & kPhi)
+    parts.weights = weightParts(spec, maxima);
+  return parts;
+}
+
+int64_t indexPlaces(const Spec &spec, const Maxima &maxima) {
+  if (spec.layout == Layout::kPacked)
+    return maxima.batch * maxima.seqlenK / spec.selBlock + 2 * maxima.batch + maxima.tokensQ * spec.selCount;
+  return (maxima.seqlenK + spec.selBlock - 1) / spec.selBlock + 1 + maxima.seqlenQ * spec.selCount;
+}
+
+int64_t itemQueries(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kMostEntries = 1024, kLeastEntries = 64, kItems = 1024;
+  const int64_t entries = countUpTo(kItems * kMostEntries, spec.selCount, spec, maxima);
+  return std::clamp(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(entries / kItems))), kLeastEntries,
+                    kMostEntries);
+}
+
+int64_t piecesOfSequence(const Spec &spec, int64_t item, int64_t queries, int64_t keys) {
+  return (keys + spec.selBlock - 1) / spec.selBlock + (queries * spec.selCount + item - 1) / item;
+}
+
+int64_t piecesOfAll(const Spec &spec, const Maxima &maxima) {
+  return maxima.batch * maxima.seqlenK / spec.selBlock + maxima.tokensQ * spec.selCount / itemQueries(spec, maxima) +
+         2 * maxima.batch;
+}
+
+int64_t indexParts(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kTile = 64, kPrograms = 2048, kLeastQueries = 128, kMostParts = 64;
+  if (!(fieldsOf(spec.op) & kSelGeometry))
+    return 1;
+  Maxima tiles = maxima;
+  tiles.seqlenQ = (bucketOf(maxima.seqlenK) + int64_t{kTile} * spec.selBlock - 1) / (int64_t{kTile} * spec.selBlock);
+  const int64_t programs = countUpTo(kPrograms, 1, spec, tiles);
+  return std::clamp<int64_t>(std::min((kPrograms + programs - 1) / programs, bucketOf(maxima.seqlenQ) / kLeastQueries),
+                             1, kMostParts);
 }
 
 KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {

@@ -34,6 +34,18 @@ inline constexpr Operand kCompressOperands[] = {{T::kKCmp, T::kK, kIn, V::kK},
                                                 {T::kKComp, T::kKComp, kOut, V::kKComp},
                                                 {T::kVComp, T::kVComp, kOut, V::kVComp}};
 
+// Each one on request.
+#define NSA_PHI_GRADIENTS                                                                                              \
+  {T::kDPeK, T::kDPeK, kOptionalOut, V::kDPeK}, {T::kDPeV, T::kDPeV, kOptionalOut, V::kDPeV},                          \
+      {T::kDWK, T::kDWK, kOptionalOut, V::kDWK}, {T::kDWV, T::kDWV, kOptionalOut, V::kDWV},                            \
+      {T::kDBK, T::kDBK, kOptionalOut, V::kDBK}, {T::kDBV, T::kDBV, kOptionalOut, V::kDBV},                            \
+      {T::kDW1K, T::kDW1K, kOptionalOut, V::kDWK}, {T::kDW1V, T::kDW1V, kOptionalOut, V::kDWV},                        \
+      {T::kDB1K, T::kDB1K, kOptionalOut, V::kDBK}, {T::kDB1V, T::kDB1V, kOptionalOut, V::kDBV},                        \
+      {T::kDW2K, T::kDW2K, kOptionalOut, V::kDW2K}, {T::kDW2V, T::kDW2V, kOptionalOut, V::kDW2V},                      \
+      {T::kDB2K, T::kDB2K, kOptionalOut, V::kDB2K}, {                                                                  \
+    T::kDB2V, T::kDB2V, kOptionalOut, V::kDB2V                                                                         \
+  }
+
 inline constexpr Operand kCompressBwdOperands[] = {{T::kKCmp, T::kK, kIn, V::kK},
                                                    {T::kVCmp, T::kV, kIn, V::kV},
                                                    NSA_PHI_OPERANDS(kPeKElements, kPeVElements),
@@ -41,20 +53,7 @@ inline constexpr Operand kCompressBwdOperands[] = {{T::kKCmp, T::kK, kIn, V::kK}
                                                    {T::kDVComp, T::kDVComp, kIn, V::kDVComp},
                                                    {T::kDKCmp, T::kDK, kOut, V::kDK},
                                                    {T::kDVCmp, T::kDV, kOut, V::kDV},
-                                                   {T::kDPeK, T::kDPeK, kOptionalOut, V::kDPeK},
-                                                   {T::kDPeV, T::kDPeV, kOptionalOut, V::kDPeV},
-                                                   {T::kDWK, T::kDWK, kOptionalOut, V::kDWK},
-                                                   {T::kDWV, T::kDWV, kOptionalOut, V::kDWV},
-                                                   {T::kDBK, T::kDBK, kOptionalOut, V::kDBK},
-                                                   {T::kDBV, T::kDBV, kOptionalOut, V::kDBV},
-                                                   {T::kDW1K, T::kDW1K, kOptionalOut, V::kDWK},
-                                                   {T::kDW1V, T::kDW1V, kOptionalOut, V::kDWV},
-                                                   {T::kDB1K, T::kDB1K, kOptionalOut, V::kDBK},
-                                                   {T::kDB1V, T::kDB1V, kOptionalOut, V::kDBV},
-                                                   {T::kDW2K, T::kDW2K, kOptionalOut, V::kDW2K},
-                                                   {T::kDW2V, T::kDW2V, kOptionalOut, V::kDW2V},
-                                                   {T::kDB2K, T::kDB2K, kOptionalOut, V::kDB2K},
-                                                   {T::kDB2V, T::kDB2V, kOptionalOut, V::kDB2V}};
+                                                   NSA_PHI_GRADIENTS};
 
 inline constexpr Operand kCmpOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
                                            {T::kKComp, T::kKComp, kIn, V::kK},
@@ -67,8 +66,7 @@ inline constexpr Operand kCmpOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
 inline constexpr Operand kSelectOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
                                               {T::kKComp, T::kKComp, kIn, V::kK},
                                               {T::kLse, T::kLse, kOptionalIn, V::kLse},
-                                              {T::kBlockList, T::kBlockList, kOut, V::kBlockList},
-                                              {T::kBlockIndex, T::kBlockIndex, kOptionalOut, V::kBlockIndex}};
+                                              {T::kBlockList, T::kBlockList, kOut, V::kBlockList}};
 
 inline constexpr Operand kInvertOperands[] = {{T::kBlockList, T::kBlockList, kIn, V::kBlockList},
                                               {T::kBlockIndex, T::kBlockIndex, kOut, V::kBlockIndex}};
@@ -111,6 +109,15 @@ inline constexpr Operand kCmpBwdOperands[] = {
     {T::kVComp, T::kVComp, kIn, V::kV},    NSA_ATTENTION_BWD_OPERANDS,
     {T::kDQCmp, T::kDQ, kOut, V::kDQ},     {T::kDKComp, T::kDKComp, kOut, V::kDK},
     {T::kDVComp, T::kDVComp, kOut, V::kDV}};
+inline constexpr Operand kSelBwdOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                              {T::kKSel, T::kK, kIn, V::kK},
+                                              {T::kVSel, T::kV, kIn, V::kV},
+                                              {T::kBlockList, T::kBlockList, kIn, V::kBlockList},
+                                              {T::kBlockIndex, T::kBlockIndex, kOptionalIn, V::kBlockIndex},
+                                              NSA_ATTENTION_BWD_OPERANDS,
+                                              {T::kDQ, T::kDQ, kOut, V::kDQ},
+                                              {T::kDKSel, T::kDK, kOut, V::kDK},
+                                              {T::kDVSel, T::kDV, kOut, V::kDV}};
 #undef NSA_ATTENTION_BWD_OPERANDS
 // What the tuner draws for the kernels of these gradients. Tokens are compressed blocks of one token.
 inline constexpr Operand kDeltasOperands[] = {
@@ -128,13 +135,36 @@ inline constexpr Operand kAttentionDkvOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                                     {T::kDKComp, T::kDKComp, kOut, V::kDK},
                                                     {T::kDVComp, T::kDVComp, kOut, V::kDV}};
 
-inline constexpr V kPartsViews[] = {V::kDkParts, V::kDvParts};
+inline constexpr Operand kSelDqOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                             {T::kKSel, T::kKSel, kIn, V::kK},
+                                             {T::kVSel, T::kVSel, kIn, V::kV},
+                                             {T::kBlockList, T::kBlockList, kIn, V::kBlockList},
+                                             {T::kDOut, T::kDOut, kIn, V::kDOut},
+                                             {T::kLse, T::kLse, kIn, V::kLse},
+                                             {T::kDelta, T::kDelta, kIn, V::kDelta},
+                                             {T::kDQ, T::kDQ, kOut, V::kDQ}};
+inline constexpr Operand kSelDkvOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                              {T::kKSel, T::kKSel, kIn, V::kK},
+                                              {T::kVSel, T::kVSel, kIn, V::kV},
+                                              {T::kBlockList, T::kBlockList, kIn, V::kBlockList},
+                                              {T::kDOut, T::kDOut, kIn, V::kDOut},
+                                              {T::kLse, T::kLse, kIn, V::kLse},
+                                              {T::kDelta, T::kDelta, kIn, V::kDelta}};
+
+inline constexpr V kDqViews[] = {V::kDqSum, V::kDqBase, V::kWeight, V::kListLengths};
+inline constexpr V kPartsViews[] = {V::kDkParts, V::kDvParts, V::kWeight};
+// The kernel takes the inverse of the lists; the tuner draws lists.
+inline constexpr V kPiecesViews[] = {V::kBlockIndex, V::kDkPieces, V::kDvPieces, V::kWeight};
+inline constexpr V kGatesViews[] = {V::kDeltaCmp,  V::kDeltaSel,  V::kDeltaWin,
+                                    V::kWeightCmp, V::kWeightSel, V::kWeightWin};
 inline constexpr V kIndexViews[] = {V::kBlockList, V::kListLengths, V::kBlockCounts, V::kCountRows, V::kBlockIndex};
-inline constexpr V kSumPartsViews[] = {V::kDkParts, V::kDvParts, V::kDK, V::kDV};
+inline constexpr V kSumPartsViews[] = {V::kDkParts,  V::kDvParts,  V::kDK,       V::kDV,       V::kDKCmp,
+                                       V::kDVCmp,    V::kDKSel,    V::kDVSel,    V::kDKWin,    V::kDVWin,
+                                       V::kDkPieces, V::kDvPieces, V::kDkBlocks, V::kDvBlocks, V::kBlockIndex};
 
 inline constexpr V kCompressDzViews[] = {V::kK,   V::kV,   V::kPeK,    V::kPeV,    V::kW1K, V::kW1V, V::kB1K, V::kB1V,
                                          V::kW2K, V::kW2V, V::kDKComp, V::kDVComp, V::kHK,  V::kHV,  V::kDzK, V::kDzV};
-inline constexpr V kCompressDxViews[] = {V::kDzK, V::kDzV, V::kWK, V::kWV, V::kDK, V::kDV};
+inline constexpr V kCompressDxViews[] = {V::kDzK, V::kDzV, V::kWK, V::kWV, V::kDK, V::kDV, V::kDkBlocks, V::kDvBlocks};
 inline constexpr V kCompressDwViews[] = {V::kK,      V::kV,   V::kDzK, V::kDzV,  V::kHK,   V::kHV,         V::kDKComp,
                                          V::kDVComp, V::kDWK, V::kDWV, V::kDW2K, V::kDW2V, V::kWeightParts};
 inline constexpr V kCompressDbViews[] = {V::kDzK, V::kDzV, V::kDKComp, V::kDVComp, V::kBiasElements};
@@ -177,7 +207,6 @@ inline constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                            {T::kLseSel, T::kLseSel, kOptionalOut, V::kLse},
                                            {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
                                            {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
-                                           {T::kBlockIndex, T::kBlockIndex, kOptionalOut, V::kBlockIndex},
                                            {T::kKComp, T::kKComp, kOptionalOut, V::kKComp},
                                            {T::kVComp, T::kVComp, kOptionalOut, V::kVComp},
                                            {T::kReads, T::kReads, kOptionalOut, V::kReads}};
@@ -210,6 +239,39 @@ inline constexpr Operand kDecodeOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                               {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
                                               {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
                                               {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+// What the forward pass saved is read, or computed again where the caller has not bound it.
+inline constexpr Operand kNsaBwdOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                              {T::kQCmp, T::kQ, kIn, V::kQ},
+                                              {T::kKCmp, T::kK, kIn, V::kK},
+                                              {T::kVCmp, T::kV, kIn, V::kV},
+                                              {T::kKSel, T::kK, kIn, V::kK},
+                                              {T::kVSel, T::kV, kIn, V::kV},
+                                              {T::kKWin, T::kK, kIn, V::kK},
+                                              {T::kVWin, T::kV, kIn, V::kV},
+                                              NSA_PHI_OPERANDS(kPeKElements, kPeVElements),
+                                              {T::kGates, T::kGates, kIn, V::kGates},
+                                              {T::kOCmp, T::kOCmp, kOptionalIn, V::kOCmp},
+                                              {T::kOSel, T::kOSel, kOptionalIn, V::kOSel},
+                                              {T::kOWin, T::kOWin, kOptionalIn, V::kOWin},
+                                              {T::kLseCmp, T::kLseCmp, kIn, V::kLse},
+                                              {T::kLseSel, T::kLseSel, kIn, V::kLse},
+                                              {T::kLseWin, T::kLseWin, kIn, V::kLse},
+                                              {T::kBlockList, T::kBlockList, kIn, V::kBlockList},
+                                              {T::kBlockIndex, T::kBlockIndex, kOptionalIn, V::kBlockIndex},
+                                              {T::kKComp, T::kKComp, kOptionalIn, V::kKComp},
+                                              {T::kVComp, T::kVComp, kOptionalIn, V::kVComp},
+                                              {T::kDOut, T::kDOut, kIn, V::kDOut},
+                                              {T::kDQ, T::kDQ, kOut, V::kDQ},
+                                              {T::kDQCmp, T::kDQ, kOut, V::kDQ},
+                                              {T::kDKCmp, T::kDK, kOut, V::kDKCmp},
+                                              {T::kDVCmp, T::kDV, kOut, V::kDVCmp},
+                                              {T::kDKSel, T::kDK, kOut, V::kDKSel},
+                                              {T::kDVSel, T::kDV, kOut, V::kDVSel},
+                                              {T::kDKWin, T::kDK, kOut, V::kDKWin},
+                                              {T::kDVWin, T::kDV, kOut, V::kDVWin},
+                                              {T::kDGates, T::kDGates, kOut, V::kDGates},
+                                              NSA_PHI_GRADIENTS};
+#undef NSA_PHI_GRADIENTS
 #undef NSA_PHI_OPERANDS
 
 inline constexpr Operand kRotateOperands[] = {{T::kX, T::kX, kIn, V::kX},

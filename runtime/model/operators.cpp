@@ -123,7 +123,8 @@ constexpr OperatorDef kOperatorTable[] = {
      .lengths = Lengths::kQueries,
      .tuning = kAlone,
      .gradientOf = Operator::kCombine,
-     .operands = kCombineBwdOperands},
+     .operands = kCombineBwdOperands,
+     .planViews = kGatesViews},
     {.op = Operator::kDenseBwd,
      .name = "dense_bwd",
      .abi = 12,
@@ -172,6 +173,25 @@ constexpr OperatorDef kOperatorTable[] = {
      .isWhole = true,
      .gradientOf = Operator::kCompress,
      .operands = kCompressBwdOperands},
+    {.op = Operator::kSelBwd,
+     .name = "sel_bwd",
+     .abi = 17,
+     .fields = kAttentionFields | kSelGeometry,
+     .constants = kLayoutConstant,
+     .tuning = kNone,
+     .keys = MetKeys::kListed,
+     .isWhole = true,
+     .gradientOf = Operator::kSel,
+     .operands = kSelBwdOperands},
+    {.op = Operator::kNsaBwd,
+     .name = "nsa_bwd",
+     .abi = 18,
+     .fields = kForwardFields & ~kForced,
+     .constants = kLayoutConstant,
+     .tuning = kNone,
+     .isWhole = true,
+     .gradientOf = Operator::kNsa,
+     .operands = kNsaBwdOperands},
     {.op = Operator::kSequences,
      .name = "sequences",
      .fields = kCmpGeometry | kKeyOffsetField,
@@ -251,7 +271,8 @@ constexpr OperatorDef kOperatorTable[] = {
      .constants = kLayoutConstant,
      .tuning = kAlone,
      .keys = MetKeys::kWindow,
-     .operands = kAttentionDqOperands},
+     .operands = kAttentionDqOperands,
+     .planViews = kDqViews},
     {.op = Operator::kAttentionDkv,
      .name = "attention_dkv",
      .fields = kAttentionFields | kCmpGeometry | kWindowField,
@@ -260,9 +281,25 @@ constexpr OperatorDef kOperatorTable[] = {
      .keys = MetKeys::kWindow,
      .operands = kAttentionDkvOperands,
      .planViews = kPartsViews},
+    {.op = Operator::kSelDq,
+     .name = "sel_dq",
+     .fields = kAttentionFields | kSelGeometry,
+     .constants = kLayoutConstant,
+     .tuning = kAlone,
+     .keys = MetKeys::kListed,
+     .operands = kSelDqOperands,
+     .planViews = kDqViews},
+    {.op = Operator::kSelDkv,
+     .name = "sel_dkv",
+     .fields = kAttentionFields | kSelGeometry,
+     .constants = kLayoutConstant,
+     .tuning = kAlone,
+     .keys = MetKeys::kListed,
+     .operands = kSelDkvOperands,
+     .planViews = kPiecesViews},
     {.op = Operator::kSumParts,
      .name = "sum_parts",
-     .fields = kQk | kV | kCmpGeometry,
+     .fields = kQk | kV | kCmpGeometry | kSelGeometry,
      .constants = kLayoutConstant,
      .tuning = kNone,
      .planViews = kSumPartsViews},
@@ -282,6 +319,13 @@ constexpr OperatorDef kOperatorTable[] = {
      .planViews = kIndexViews},
     {.op = Operator::kIndexFill,
      .name = "index_fill",
+     .fields = kSelGeometry,
+     .constants = kLayoutConstant,
+     .element = kF32,
+     .tuning = kNone,
+     .planViews = kIndexViews},
+    {.op = Operator::kIndexCheck,
+     .name = "index_check",
      .fields = kSelGeometry,
      .constants = kLayoutConstant,
      .element = kF32,
@@ -353,55 +397,5 @@ static_assert([] {
 std::span<const OperatorDef> operatorTable() { return kOperatorTable; }
 
 std::span<const OperatorDef> publicOperators() { return operatorTable().first(kPublicCount); }
-
-const OperatorDef *findOperator(std::string_view name) {
-  const OperatorDef *found = std::ranges::find(kOperatorTable, name, &OperatorDef::name);
-  return found == std::end(kOperatorTable) ? nullptr : found;
-}
-
-const OperatorDef *findPublicOperator(int abi) {
-  return abi >= 0 && abi < static_cast<int>(kPublicCount) ? &kOperatorTable[abi] : nullptr;
-}
-
-bool OperatorDef::mayTake(View view) const {
-  return operandOf(view) || view == View::kSequences || view == View::kStatus ||
-         std::ranges::find(planViews, view) != planViews.end();
-}
-
-std::vector<std::string_view> OperatorDef::viewNames() const {
-  std::vector<std::string_view> names;
-  for (int i = 0; i < kViews; ++i)
-    if (mayTake(static_cast<View>(i)))
-      names.push_back(viewRule(static_cast<View>(i)).name);
-  return names;
-}
-
-const Operand *OperatorDef::operandOf(View view) const {
-  const auto found = std::ranges::find(operands, view, &Operand::view);
-  return found == operands.end() ? nullptr : &*found;
-}
-
-const Operand *OperatorDef::operandOf(TensorName tensor) const {
-  const auto found = std::ranges::find(operands, tensor, &Operand::name);
-  return found == operands.end() ? nullptr : &*found;
-}
-
-bool OperatorDef::sumsOverTokens() const {
-  return std::ranges::any_of(operands, [](const Operand &operand) {
-    return operand.isWritten() && tensorRule(operand.name).lead == Lead::kNone;
-  });
-}
-
-std::string namesOf(std::span<const OperatorDef> operators) {
-  std::string names;
-  for (const OperatorDef &def : operators)
-    names.append(names.empty() ? "" : ", ").append(def.name);
-  return names;
-}
-
-bool isTuned(std::string_view op) {
-  const OperatorDef *found = findOperator(op);
-  return !found || isTuned(found->op);
-}
 
 } // namespace nsa

@@ -34,6 +34,8 @@ enum class Operator : int {
   kCmpBwd,
   kInvert,
   kCompressBwd,
+  kSelBwd,
+  kNsaBwd,
   // The other enumerators are kernels that run only within a plan of an operator above.
   kSequences,      // checks the lengths in device memory once for all kernels of a plan
   kCacheSequences, // as kSequences, for a cache, whose lengths grow by the new tokens
@@ -50,11 +52,14 @@ enum class Operator : int {
   kDeltas,
   kAttentionDq,
   kAttentionDkv,
+  kSelDq,
+  kSelDkv,
   kSumParts,
   // The kernels that invert lists of blocks.
   kIndexLengths,
   kIndexCounts,
   kIndexFill,
+  kIndexCheck,
   // The kernels of the gradients of compression.
   kCompressDz,   // of the hidden values of a perceptron, which it makes again
   kCompressDx,   // of tokens
@@ -154,8 +159,10 @@ struct OperatorDef {
   constexpr bool isAttention() const { return keys != MetKeys::kNone && (fields & kV); }
   // True: the operator is the sum of branches, of which a spec may have some.
   constexpr bool hasBranches() const { return isWhole && (fields & kGates); }
-  // True: the operator computes gradients of attention.
-  constexpr bool isAttentionGradient() const { return gradientOf != op && isAttention(); }
+  // True: the operator computes gradients; of attention; of nsa.
+  constexpr bool isGradient() const { return gradientOf != op; }
+  constexpr bool isAttentionGradient() const { return isGradient() && isAttention(); }
+  constexpr bool isWholeGradient() const { return isGradient() && hasBranches(); }
   // True: the operator computes gradients of weights, which have a value also where there are no tokens.
   bool sumsOverTokens() const;
   constexpr bool isForward() const { return counterpart != op && !hasCache; } // nsa

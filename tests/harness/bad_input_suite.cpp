@@ -123,9 +123,8 @@ TEST_P(BadInput, ACorruptedListEntryChangesReads) {
 TEST_P(BadInput, BrokenLengthsAreReportedByEveryOperator) {
   const tools::SequenceLengths lengths{{60, 0, 40}, {90, 20, 130}};
   std::vector<Spec> specs;
-  for (const Operator op :
-       {Operator::kDense, Operator::kWindow, Operator::kCompress, Operator::kCompressBwd, Operator::kCmp,
-        Operator::kSelect, Operator::kSel, Operator::kNsa, Operator::kInvert}) {
+  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCompress, Operator::kCompressBwd,
+                            Operator::kCmp, Operator::kSelect, Operator::kSel, Operator::kNsa, Operator::kInvert}) {
     specs.push_back(smallSpec(op, dtype()));
     specs.back().layout = Layout::kPacked;
   }

@@ -6,7 +6,7 @@
 #include "tests/harness/gradient_problem.h"
 #include "tests/harness/seed.h"
 #include "tests/harness/session.h"
-#include "tools/reference/attention_gradient.h"
+#include "tools/reference/gradient/attention_gradient.h"
 
 #include <algorithm>
 #include <cmath>

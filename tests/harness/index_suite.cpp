@@ -147,25 +147,6 @@ TEST_F(IndexTest, ListsOfSelectionAreInverted) {
   expectRun(inputs);
 }
 
-// In chunks of queries that end inside of sequences, and with keys in front of the queries also in the dense layout.
-TEST_F(IndexTest, TheForwardInvertsItsLists) {
-  for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
-    Spec spec = specOf(layout, 5, 16, 1);
-    spec.op = Operator::kNsa;
-    spec.dtype = DType::kF32;
-    spec.queryHeads = 128;
-    spec.qkDim = 8;
-    spec.vDim = 256;
-    OperatorInputs inputs = tools::drawInputs(
-        spec,
-        layout == Layout::kDense ? SequenceLengths{{150}, {170}} : SequenceLengths{{50, 0, 70, 30}, {60, 0, 100, 30}},
-        freshSeed());
-    const NamedTensors outputs = run(inputs);
-    inputs.tensors[T::kBlockList] = outputs.at(T::kBlockList);
-    expectInverse(inputs, outputs);
-  }
-}
-
 // A query that stands in a block lists it, and a query in front of it may name it and sees no key of it.
 TEST_F(IndexTest, QueriesInFrontOfABlockAreLeftOut) {
   OperatorInputs inputs = tools::drawInputs(specOf(Layout::kPacked), {{150, 20}, {150, 100}}, freshSeed());

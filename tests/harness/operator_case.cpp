@@ -8,9 +8,10 @@ namespace nsa::test {
 namespace {
 
 constexpr Operator kOperators[] = {
-    Operator::kCompress,  Operator::kCmp,    Operator::kSelect,    Operator::kSel,        Operator::kCombine,
-    Operator::kNsa,       Operator::kRotate, Operator::kRotateBwd, Operator::kCombineBwd, Operator::kDenseBwd,
-    Operator::kWindowBwd, Operator::kCmpBwd, Operator::kInvert,    Operator::kCompressBwd};
+    Operator::kCompress,   Operator::kCmp,         Operator::kSelect,    Operator::kSel,
+    Operator::kCombine,    Operator::kNsa,         Operator::kRotate,    Operator::kRotateBwd,
+    Operator::kCombineBwd, Operator::kDenseBwd,    Operator::kWindowBwd, Operator::kCmpBwd,
+    Operator::kInvert,     Operator::kCompressBwd, Operator::kSelBwd,    Operator::kNsaBwd};
 constexpr DType kTypes[] = {DType::kBf16, DType::kF16, DType::kF32};
 
 int64_t between(std::mt19937_64 &random, int64_t low, int64_t high) {
@@ -287,6 +288,52 @@ std::vector<OperatorCase> operatorTable() {
         spec.rotaryBase = 500000;
         rotation("part_of_a_head", {{90, 0, 7, 33}, {150, 0, 7, 129}});
       }
+  auto gradient = [&](std::string name, auto change, tools::SequenceLengths lengths) {
+    Spec spec = smallSpec(Operator::kNsaBwd, DType::kBf16);
+    change(spec);
+    add("nsa_bwd_" + std::move(name), spec, std::move(lengths));
+  };
+  gradient("group_of_128", [](Spec &s) { s.queryHeads = 128, s.kvHeads = 1, s.qkDim = s.vDim = 16; }, {{120}, {120}});
+  gradient("one_head_a_group", [](Spec &s) { s.queryHeads = s.kvHeads = 3; }, {{170}, {170}});
+  gradient("odd_heads", [](Spec &s) { s.qkDim = 37, s.vDim = 21; }, {{170}, {170}});
+  gradient("paper_geometry",
+           [](Spec &s) {
+             s.cmpBlock = 32;
+             s.cmpStride = 16;
+             s.selBlock = 64;
+             s.selCount = 4;
+             s.queryHeads = 16;
+             s.kvHeads = 1;
+             s.qkDim = s.vDim = 64;
+             s.window = 100;
+           },
+           {{470}, {470}});
+  // Drawn embeddings and biases give all keys and values a common part, of which the rounding of a bf16 output leaves
+  // as much in d_q as the limit allows.
+  gradient("linear", [](Spec &s) { s.dtype = DType::kF32, s.cmpKind = CmpKind::kLinear; }, {{120}, {120}});
+  gradient("linear_fp16", [](Spec &s) { s.dtype = DType::kF16, s.cmpKind = CmpKind::kLinear; }, {{120}, {120}});
+  gradient("mlp",
+           [](Spec &s) {
+             s.dtype = DType::kF32, s.cmpKind = CmpKind::kMlp, s.mlpHidden = 40, s.mlpActivation = Activation::kGelu;
+           },
+           {{120, 120}, {150, 150}});
+  gradient("shorter_than_a_block", [](Spec &) {}, {{9}, {9}});
+  gradient("one_query_at_a_prefix", [](Spec &) {}, {{1}, {201}});
+  gradient("no_query", [](Spec &s) { s.layout = Layout::kPacked; }, {{0, 40}, {50, 90}});
+  gradient("gate_sigmoid", [](Spec &s) { s.gate = Gate::kSigmoid; }, {{120}, {120}});
+  gradient("gate_softmax_per_group", [](Spec &s) { s.gate = Gate::kSoftmax, s.gatePerGroup = true; }, {{120}, {120}});
+  gradient("chunks_of_queries", wideRows, {{150}, {170}});
+  gradient("chunks_of_packed_queries",
+           [&](Spec &spec) {
+             wideRows(spec);
+             spec.layout = Layout::kPacked;
+           },
+           {{50, 0, 70, 30}, {60, 0, 100, 30}});
+  for (int32_t branches = 1; branches < kAllBranches; ++branches) {
+    Spec spec = smallSpec(Operator::kNsaBwd, DType::kBf16);
+    spec.branches = branches;
+    add("nsa_bwd_branches_" + std::to_string(branches), spec, {{150}, {150}});
+  }
   for (int32_t branches = 1; branches < kAllBranches; ++branches)
     nsa("branches_" + std::to_string(branches), [&](Spec &s) { s.branches = branches; }, {{150}, {150}});
   return table;

@@ -100,8 +100,13 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
   if (spec.layout == Layout::kPacked && readsLengths(spec.op))
     kernels.push_back("sequences");
   if (definitionOf(spec.op).isAttentionGradient()) {
+    if (spec.op == Operator::kSelBwd) {
+      kernels.insert(kernels.end(), {"deltas", "index_lengths", "index_check", "sel_dq", "index_counts", "index_fill",
+                                     "sel_dkv", "sum_parts"});
+      return kernels;
+    }
     kernels.insert(kernels.end(), {"deltas", "attention_dq", "attention_dkv"});
-    if (queryParts(spec, maxima) > 1)
+    if (GradientParts::make(spec, maxima).own > 1)
       kernels.push_back("sum_parts");
     return kernels;
   }
@@ -109,20 +114,43 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     kernels.insert(kernels.end(), {"index_lengths", "index_counts", "index_fill"});
     return kernels;
   }
+  const auto add = [&](bool isOn, std::initializer_list<const char *> names) {
+    if (isOn)
+      kernels.insert(kernels.end(), names.begin(), names.end());
+  };
+  const auto addCompression = [&] {
+    add(spec.cmpKind == CmpKind::kMlp, {"compress_dz"});
+    add(true, {"compress_dx"});
+    add(spec.cmpKind != CmpKind::kMean, {"compress_dw", "compress_db", "compress_sums"});
+  };
   if (spec.op == Operator::kCompressBwd) {
-    if (spec.cmpKind == CmpKind::kMlp)
-      kernels.push_back("compress_dz");
-    kernels.push_back("compress_dx");
-    if (spec.cmpKind != CmpKind::kMean)
-      kernels.insert(kernels.end(), {"compress_dw", "compress_db", "compress_sums"});
+    addCompression();
+    return kernels;
+  }
+  if (spec.op == Operator::kNsaBwd) {
+    const bool cmp = spec.hasBranch(kBranchCmp), sel = spec.hasBranch(kBranchSel), win = spec.hasBranch(kBranchWin);
+    add(cmp, {"compress"});
+    add(sel, {"index_lengths", "index_check"});
+    add(cmp, {"cmp"});
+    add(sel, {"sel"});
+    add(win, {"window"});
+    add(true, {"combine_bwd"});
+    add(cmp, {"attention_dq"});
+    add(sel, {"sel_dq"});
+    add(win, {"attention_dq"});
+    add(cmp, {"attention_dkv"});
+    add(cmp && GradientParts::make(spec, maxima).cmp > 1, {"sum_parts"});
+    add(sel, {"index_counts", "index_fill", "sel_dkv"});
+    add(win, {"attention_dkv"});
+    if (cmp)
+      addCompression();
+    add(true, {"sum_parts"});
     return kernels;
   }
   if (spec.op != Operator::kNsa) {
     if (spec.op == Operator::kSelect)
       kernels.push_back("cmp"); // for callers without a log-sum-exp
     kernels.push_back(std::string(operatorName(spec.op)));
-    if (spec.op == Operator::kSelect)
-      kernels.insert(kernels.end(), {"index_lengths", "index_counts", "index_fill"}); // for callers that ask for it
     return kernels;
   }
   const bool compresses = spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
@@ -135,8 +163,6 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
   if (spec.hasBranch(kBranchWin))
     kernels.push_back(maxima.seqlenK <= spec.window ? "dense" : "window");
   kernels.push_back("combine");
-  if (spec.hasBranch(kBranchSel))
-    kernels.insert(kernels.end(), {"index_lengths", "index_counts", "index_fill"});
   return kernels;
 }
 

@@ -43,7 +43,7 @@ TEST(MutantTable, EveryOperatorHasMutants) {
     if (!mutant.isDeviceCode() && mutant.equivalent.empty())
       operators += std::string(mutant.operators) + ", ";
   for (const char *op : {"dense", "window", "compress", "cmp", "select", "sel", "combine", "decode", "combine_bwd",
-                         "dense_bwd", "window_bwd", "cmp_bwd", "invert", "compress_bwd"})
+                         "dense_bwd", "window_bwd", "cmp_bwd", "invert", "compress_bwd", "sel_bwd", "nsa_bwd"})
     EXPECT_NE(operators.find(std::string(op) + ","), std::string::npos) << op;
 }
 

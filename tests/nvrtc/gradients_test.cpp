@@ -33,6 +33,8 @@ const Gradient kGradients[] = {
     {"attention_dq", "attention_dq", blocksOf("32", "16")},
     {"attention_dkv", "attention_dkv", blocksOf("1", "1")},
     {"attention_dkv", "attention_dkv", blocksOf("32", "16")},
+    {"sel_dq", "sel_dq", {{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}}},
+    {"sel_dkv", "sel_dkv", {{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"sel_bwd_keys", "sel", {{"group", "16"}, {"page_size", "0"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"compress_tokens_bwd", "compress_dx", compressionOf("linear", "1")},
     {"compress_tokens_bwd", "compress_dx", compressionOf("mlp", "256")},

@@ -174,6 +174,20 @@ std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
   return calls;
 }
 
+// The gradients of the selected branch, and the sum of all gradients of keys.
+std::vector<CompileCall> selGradientCalls(const Shape &shape, int selBlock, int selCount) {
+  Fixed fixed = commonOf(shape);
+  fixed.erase("page_size");
+  fixed.insert({{"v_dim", std::to_string(shape.vDim)},
+                {"sel_block", std::to_string(selBlock)},
+                {"sel_count", std::to_string(selCount)}});
+  std::vector<CompileCall> calls = {callOf("sel_dq", fixed), callOf("sel_dkv", fixed)};
+  fixed.erase("group");
+  fixed.insert({{"cmp_block", "1"}, {"cmp_stride", "1"}});
+  calls.push_back(callOf("sum_parts", fixed));
+  return calls;
+}
+
 // The kernels that invert lists.
 std::vector<CompileCall> indexCalls(int selBlock, int selCount, int packed) {
   std::vector<CompileCall> calls;
@@ -212,6 +226,7 @@ std::vector<CompileCall> mainProblems() {
       add({call});
   add(gradientCalls(kShapes[0], /*compressed=*/false));
   add(gradientCalls(kShapes[0], /*compressed=*/true));
+  add(selGradientCalls(kShapes[0], 64, 16));
   add(indexCalls(64, 16, 0));
   for (const char *kind : {"mean", "linear", "mlp"})
     add(compressGradientCalls({kind, "bf16", 128, 128, 32, 16, 0, kind == std::string_view("mlp") ? 256 : 1, "gelu"}));
@@ -231,6 +246,8 @@ std::vector<CompileCall> cornerProblems() {
   for (const Shape &shape : {kShapes[1], kShapes[4], kShapes[6], kShapes[11]})
     for (const bool compressed : {false, true})
       addNew(calls, gradientCalls(shape, compressed));
+  for (const Shape &shape : {kShapes[1], kShapes[4], kShapes[6], kShapes[11]})
+    addNew(calls, selGradientCalls(shape, shape.group == 1 ? 16 : 60, 5));
   calls.push_back(rotateCall("rotate", 64, 64, "interleaved", "fp16", 1));
   calls.push_back(rotateCall("rotate_bwd", 192, 64, "half", "bf16", 0));
   calls.push_back(rotateCall("rotate", 33, 2, "half", "fp32", 1));

@@ -85,7 +85,6 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
                         std::span<const double> expected, const TensorView &actual,
                         const std::optional<GradientRows> &gradient) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  constexpr double kShareOfTerms = 0.02;
   const double leastSquare = gradient ? meanSquare(sequences, heads, columns, expected) : 0;
   ErrorReport report;
   double errorSquares = 0, referenceSquares = 0;
@@ -108,7 +107,7 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
           rowReference += row[c] * row[c];
         }
         if (gradient && !gradient->terms.empty())
-          rowReference = std::max(rowReference, kShareOfTerms * kShareOfTerms *
+          rowReference = std::max(rowReference, gradient->shareOfTerms * gradient->shareOfTerms *
                                                     gradient->terms[(sequence.firstRow + query) * heads + head]);
         errorSquares += rowError;
         referenceSquares += rowReference;

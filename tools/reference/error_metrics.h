@@ -27,6 +27,7 @@ Tolerance gradientToleranceOf(DType dtype);
 // products, and 0 but for rounding. docs/specification.md 11 has the rule.
 struct GradientRows {
   std::span<const double> terms{}; // of each row, the sum of the squared norms of what it is the sum of; or empty
+  double shareOfTerms = 0.02;      // a fiftieth
 };
 
 struct ErrorReport {

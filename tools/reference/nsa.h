@@ -41,4 +41,7 @@ struct NsaResult {
 // threads = 0: one per core.
 NsaResult forward(const Nsa &nsa, int threads = 0);
 
+// The attention of one branch, over the compressed rows and the lists that `forward` took.
+Attention attentionOf(const Nsa &nsa, const NsaResult &result, size_t branch);
+
 } // namespace nsa::reference

@@ -1,10 +1,10 @@
 #include "tools/support/operator_check.h"
 
 #include "runtime/base/signature.h"
-#include "tools/reference/attention_gradient.h"
-#include "tools/reference/compression_gradient.h"
 #include "tools/reference/rotation.h"
+#include "tools/support/gradient_check.h"
 #include "tools/support/kv_cache.h"
+#include "tools/support/output_checker.h"
 
 #include <algorithm>
 #include <cassert>
@@ -20,20 +20,10 @@ using reference::Sequence;
 using reference::TensorView;
 using T = TensorName;
 
-TensorView inputView(const OperatorInputs &inputs, T name, T otherwise) {
-  const HostTensor *tensor = inputs.find(name, otherwise);
-  return tensor ? viewOf(inputs.spec, name, *tensor) : TensorView();
-}
-
 // All of one operator's checks. Members are what they share.
-class Checker {
+class Checker : OutputChecker {
 public:
-  Checker(const OperatorInputs &inputs, const NamedTensors &outputs, const std::vector<int64_t> &rows)
-      : inputs(inputs), spec(inputs.spec), outputs(outputs), rows(rows), sequences(sequencesOf(inputs)),
-        compared(sequences), tolerance(reference::toleranceOf(spec.dtype)) {
-    if (!rows.empty())
-      compared = reference::renumberRows(reference::singleRows(sequences, rows));
-  }
+  using OutputChecker::OutputChecker;
 
   OperatorCheck run();
   OperatorCheck runAttention() {
@@ -42,46 +32,6 @@ public:
   }
 
 private:
-  const HostTensor *output(T name) const {
-    auto found = outputs.find(name);
-    return found == outputs.end() ? nullptr : &found->second;
-  }
-  TensorView out(T name) const {
-    const HostTensor *tensor = output(name);
-    return tensor ? viewOf(spec, name, *tensor) : TensorView();
-  }
-  TensorView in(T name) const { return inputView(inputs, name, name); }
-  TensorView in(View view) const {
-    const Operand &operand = *definitionOf(spec.op).operandOf(view);
-    return inputView(inputs, operand.name, operand.otherwise);
-  }
-  void addRows(T name, std::span<const Sequence> rows, int64_t heads, int64_t columns, std::span<const double> expected,
-               T lseName = T::kQ, std::span<const double> lse = {}) {
-    if (!output(name))
-      return;
-    reference::ErrorReport report = reference::compareRows(rows, heads, columns, expected, out(name));
-    if (!lse.empty() && output(lseName))
-      reference::compareLse(rows, heads, lse, out(lseName), report);
-    add(name, tolerance, report);
-  }
-
-  void addGradient(T name, std::span<const Sequence> rows, int64_t heads, int64_t columns,
-                   std::span<const double> expected, std::span<const double> terms = {}) {
-    if (!output(name))
-      return;
-    add(name, reference::gradientToleranceOf(spec.dtype),
-        reference::compareRows(rows, heads, columns, expected, out(name), reference::GradientRows{terms}));
-  }
-
-  void add(T name, const reference::Tolerance &limits, const reference::ErrorReport &report) {
-    result.outputs.push_back({.name = std::string(tensorName(name)),
-                              .within = report.within(limits),
-                              .text = report.toString(limits),
-                              .error = report,
-                              .limits = limits,
-                              .isRightElsewhere = report.judgedWithin(limits)});
-  }
-
   void addReads(T name, const std::vector<int64_t> &expected) {
     const HostTensor *tensor = output(name);
     if (!tensor)
@@ -108,109 +58,9 @@ private:
   }
 
   void checkAttention() {
-    reference::Attention attention{
-        .spec = spec, .q = in(View::kQ), .k = in(View::kK), .v = in(View::kV), .sequences = compared};
-    if (definitionOf(spec.op).keys == MetKeys::kListed)
-      attention.blockLists =
-          reference::readBlockLists(compared, listView(spec, inputs[T::kBlockList]), spec.kvHeads, spec.selCount);
-    const AttentionResult expected = reference::attend(attention);
+    const AttentionResult expected = reference::attend(attentionOf(compared));
     addRows(T::kOut, compared, spec.queryHeads, spec.vDim, expected.out, T::kLse, expected.lse);
     addReads(T::kReads, expected.reads);
-  }
-
-  void checkAttentionGradient() {
-    const bool isCompressed = definitionOf(spec.op).keys == MetKeys::kBlocks;
-    const reference::Attention attention{
-        .spec = spec, .q = in(View::kQ), .k = in(View::kK), .v = in(View::kV), .sequences = compared};
-    const AttentionResult forward = reference::attend(attention);
-    const reference::AttentionGradient expected = reference::differentiate(
-        attention, forward, reference::readRows(compared, in(T::kDOut), spec.queryHeads, spec.vDim));
-    addGradient(boundGradient(View::kDQ), compared, spec.queryHeads, spec.qkDim, expected.q, expected.qTerms);
-    addGradient(T::kDelta, compared, spec.queryHeads, 1, expected.delta);
-    std::vector<Sequence> keys =
-        isCompressed ? reference::compressedRows(sequences, spec) : reference::keyRows(sequences);
-    std::vector<reference::KeyGradient> gradients = expected.keys;
-    if (!rows.empty())
-      keys = sampledKeys(keys, gradients);
-    std::vector<double> k, v, kTerms;
-    std::vector<bool> attended;
-    for (const reference::KeyGradient &own : gradients) {
-      kTerms.insert(kTerms.end(), own.kTerms.begin(), own.kTerms.end());
-      k.insert(k.end(), own.k.begin(), own.k.end());
-      v.insert(v.end(), own.v.begin(), own.v.end());
-      attended.insert(attended.end(), own.attended.begin(), own.attended.end());
-    }
-    addKeyGradient(boundGradient(View::kDK), keys, spec.qkDim, k, attended, kTerms);
-    addKeyGradient(boundGradient(View::kDV), keys, spec.vDim, v, attended);
-  }
-  // Where single rows are compared, the gradients of single keys of the first sequence that has keys, from the first
-  // one to the last one. They take what the forward pass saved.
-  std::vector<Sequence> sampledKeys(const std::vector<Sequence> &keys,
-                                    std::vector<reference::KeyGradient> &gradients) const {
-    constexpr int64_t kMostSamples = 5;
-    gradients.clear();
-    const auto first = std::ranges::find_if(keys, [](const Sequence &sequence) { return sequence.queries > 0; });
-    if (first == keys.end())
-      return {};
-    const reference::Attention attention{
-        .spec = spec, .q = in(View::kQ), .k = in(View::kK), .v = in(View::kV), .sequences = sequences};
-    const std::vector<double> dOut = reference::readRows(sequences, in(T::kDOut), spec.queryHeads, spec.vDim);
-    const std::vector<double> out = reference::readRows(sequences, in(T::kOut), spec.queryHeads, spec.vDim);
-    reference::SavedRows saved{.lse = reference::readRows(sequences, in(T::kLse), spec.queryHeads, 1), .delta = {}};
-    for (size_t row = 0; row < saved.lse.size(); ++row)
-      saved.delta.push_back(reference::dot(&out[row * spec.vDim], &dOut[row * spec.vDim], spec.vDim));
-    const Sequence &sequence = sequences[static_cast<size_t>(first - keys.begin())];
-    const int64_t samples = std::min(kMostSamples, first->queries);
-    std::vector<Sequence> sampled;
-    for (int64_t i = 0; i < samples; ++i) {
-      const int64_t key = samples == 1 ? 0 : i * (first->queries - 1) / (samples - 1);
-      gradients.push_back(reference::differentiateKey(attention, sequence, key, saved, dOut));
-      sampled.push_back({.batch = first->batch, .queryBegin = first->queryBegin + key, .queries = 1});
-    }
-    return reference::renumberRows(std::move(sampled));
-  }
-  T boundGradient(View view) const { return outputName(*definitionOf(spec.op).operandOf(view), inputs.tensors); }
-  void addKeyGradient(T name, std::span<const Sequence> keys, int64_t columns, std::span<const double> expected,
-                      const std::vector<bool> &attended, std::span<const double> terms = {}) {
-    addGradient(name, keys, spec.kvHeads, columns, expected, terms);
-    OutputCheck &check = result.outputs.back();
-    std::vector<double> row(static_cast<size_t>(columns));
-    for (const Sequence &sequence : keys)
-      for (int64_t key = 0; key < sequence.queries; ++key)
-        for (int64_t head = 0; head < spec.kvHeads; ++head) {
-          if (attended[static_cast<size_t>((sequence.firstRow + key) * spec.kvHeads + head)])
-            continue;
-          out(name).read(sequence.batch, sequence.queryBegin + key, head, row);
-          if (std::ranges::any_of(row, [](double value) { return value != 0; })) {
-            check.within = check.isRightElsewhere = false;
-            check.text += ", row " + std::to_string(sequence.firstRow + key) + " that nothing depends on is not 0";
-          }
-        }
-  }
-
-  void checkCompressionGradient() {
-    const reference::Nsa nsa = referenceNsa(inputs);
-    const reference::CompressionGradient expected = reference::differentiate(
-        {spec, nsa.kCmp, nsa.vCmp, nsa.phiK, nsa.phiV, sequences}, in(T::kDKComp), in(T::kDVComp));
-    const std::vector<Sequence> keys = reference::keyRows(sequences);
-    addKeyGradient(boundGradient(View::kDK), keys, spec.qkDim, expected.k.tokens, expected.k.covered);
-    addKeyGradient(boundGradient(View::kDV), keys, spec.vDim, expected.v.tokens, expected.v.covered);
-    for (const bool ofKeys : {true, false}) {
-      const reference::PhiGradient &phi = (ofKeys ? expected.k : expected.v).phi;
-      const int64_t dim = ofKeys ? spec.qkDim : spec.vDim, hidden = spec.mlpHidden;
-      addWeights(ofKeys ? T::kDPeK : T::kDPeV, spec.cmpBlock, 1, dim, phi.pe);
-      addWeights(ofKeys ? T::kDWK : T::kDWV, spec.cmpBlock, dim, dim, phi.w);
-      addWeights(ofKeys ? T::kDBK : T::kDBV, 1, 1, dim, phi.b);
-      addWeights(ofKeys ? T::kDW1K : T::kDW1V, spec.cmpBlock, dim, hidden, phi.w);
-      addWeights(ofKeys ? T::kDB1K : T::kDB1V, 1, 1, hidden, phi.b);
-      addWeights(ofKeys ? T::kDW2K : T::kDW2V, hidden, 1, dim, phi.w2);
-      addWeights(ofKeys ? T::kDB2K : T::kDB2V, 1, 1, dim, phi.b2);
-    }
-  }
-  // A matrix for each of `times` tokens.
-  void addWeights(T name, int64_t times, int64_t rows, int64_t columns, std::span<const double> expected) {
-    const Sequence places[] = {{.queries = times}};
-    addGradient(name, places, rows, columns, expected);
   }
 
   void checkCompressed(const reference::Compressed &expected) {
@@ -232,7 +82,6 @@ private:
     addLists(
         reference::checkLists({spec, q, kComp, compared}, reference::readBlockLists(compared, listView(spec, *lists),
                                                                                     spec.kvHeads, spec.selCount)));
-    checkIndex(*lists);
   }
 
   // The inverse of the lists, of whole sequences also where single rows are compared.
@@ -278,29 +127,9 @@ private:
             reference::rotate({spec, in(T::kX), in(T::kCos), in(T::kSin), compared}));
   }
 
-  // Of combine and combine_bwd.
   void checkCombination() {
-    reference::Combination combination{.spec = spec, .gates = in(T::kGates), .sequences = compared};
-    std::array<std::vector<double>, reference::kBranchCount> branches;
-    const T names[] = {T::kOCmp, T::kOSel, T::kOWin};
-    for (size_t i = 0; i < branches.size(); ++i) {
-      if (!spec.hasBranch(1 << i))
-        continue;
-      branches[i] = reference::readRows(compared, in(names[i]), spec.queryHeads, spec.vDim);
-      combination.branches[i] = branches[i];
-    }
-    if (spec.op == Operator::kCombine) {
-      addRows(T::kOut, compared, spec.queryHeads, spec.vDim, reference::combine(combination));
-      return;
-    }
-    const reference::CombinationGradient expected =
-        reference::differentiate(combination, reference::readRows(compared, in(T::kDOut), spec.queryHeads, spec.vDim));
-    const T gradients[] = {T::kDOCmp, T::kDOSel, T::kDOWin};
-    addGradient(T::kDGates, compared, spec.gatePerGroup ? spec.kvHeads : spec.queryHeads, reference::kBranchCount,
-                expected.gates);
-    for (size_t i = 0; i < branches.size(); ++i)
-      if (spec.hasBranch(1 << i))
-        addGradient(gradients[i], compared, spec.queryHeads, spec.vDim, expected.branches[i]);
+    const CombinedBranches combined = combinedBranches();
+    addRows(T::kOut, compared, spec.queryHeads, spec.vDim, reference::combine(combined.combination));
   }
 
   void checkForward() {
@@ -350,37 +179,17 @@ private:
     addRows(T::kOut, compared, spec.queryHeads, spec.vDim, expected.out);
     addReads(T::kReads, expected.reads);
   }
-
-  const OperatorInputs &inputs;
-  const Spec &spec;
-  const NamedTensors &outputs;
-  const std::vector<int64_t> &rows; // to compare; none: all
-  std::vector<Sequence> sequences;  // whole
-  std::vector<Sequence> compared;   // these, or single queries of them
-  reference::Tolerance tolerance;
-  OperatorCheck result;
 };
 
 OperatorCheck Checker::run() {
   // The check of each public operator.
   constexpr std::pair<Operator, void (Checker::*)()> kChecks[] = {
-      {Operator::kDense, &Checker::checkAttention},
-      {Operator::kWindow, &Checker::checkAttention},
-      {Operator::kCompress, &Checker::checkCompression},
-      {Operator::kCmp, &Checker::checkAttention},
-      {Operator::kSelect, &Checker::checkSelection},
-      {Operator::kSel, &Checker::checkAttention},
-      {Operator::kCombine, &Checker::checkCombination},
-      {Operator::kNsa, &Checker::checkForward},
-      {Operator::kDecode, &Checker::checkDecode},
-      {Operator::kRotate, &Checker::checkRotation},
-      {Operator::kRotateBwd, &Checker::checkRotation},
-      {Operator::kCombineBwd, &Checker::checkCombination},
-      {Operator::kDenseBwd, &Checker::checkAttentionGradient},
-      {Operator::kWindowBwd, &Checker::checkAttentionGradient},
-      {Operator::kCmpBwd, &Checker::checkAttentionGradient},
-      {Operator::kInvert, &Checker::checkIndex},
-      {Operator::kCompressBwd, &Checker::checkCompressionGradient},
+      {Operator::kDense, &Checker::checkAttention},      {Operator::kWindow, &Checker::checkAttention},
+      {Operator::kCompress, &Checker::checkCompression}, {Operator::kCmp, &Checker::checkAttention},
+      {Operator::kSelect, &Checker::checkSelection},     {Operator::kSel, &Checker::checkAttention},
+      {Operator::kCombine, &Checker::checkCombination},  {Operator::kNsa, &Checker::checkForward},
+      {Operator::kDecode, &Checker::checkDecode},        {Operator::kRotate, &Checker::checkRotation},
+      {Operator::kRotateBwd, &Checker::checkRotation},   {Operator::kInvert, &Checker::checkIndex},
   };
   const auto *check = std::ranges::find(kChecks, spec.op, &std::pair<Operator, void (Checker::*)()>::first);
   assert(check != std::end(kChecks) && "has no tensors of its own");
@@ -478,7 +287,9 @@ reference::Nsa referenceNsa(const OperatorInputs &inputs) {
 
 OperatorCheck checkOperator(const OperatorInputs &inputs, const NamedTensors &outputs,
                             const std::vector<int64_t> &rows) {
-  return Checker(inputs, outputs, rows).run();
+  const OperatorDef &def = definitionOf(inputs.spec.op);
+  const bool isRotation = (def.fields & kRotary) != 0; // whose gradient is a rotation
+  return !def.isGradient() || isRotation ? Checker(inputs, outputs, rows).run() : checkGradient(inputs, outputs, rows);
 }
 
 OperatorCheck checkSaved(const OperatorInputs &inputs) {

@@ -1,6 +1,7 @@
 #include "tools/support/operator_job.h"
 
 #include "tools/reference/elements.h"
+#include "tools/reference/nsa.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>
@@ -44,31 +45,75 @@ HostTensor drawLists(const Spec &spec, const SequenceLengths &lengths, const Cal
   return tensor;
 }
 
-// What the forward pass saves for the gradients of attention: its output, rounded as kernels round it, and its
-// log-sum-exps. Drawn ones would make weights that add up to anything.
-void addReferenceSaved(OperatorInputs &inputs) {
-  const Spec &spec = inputs.spec;
-  const auto view = [&](View argument) {
-    const Operand &operand = *definitionOf(spec.op).operandOf(argument);
-    const HostTensor *tensor = inputs.find(operand.name, operand.otherwise);
-    return viewOf(spec, operand.name, *tensor);
-  };
-  const std::vector<reference::Sequence> sequences = sequencesOf(inputs);
-  const reference::AttentionResult result = reference::attend(
-      {.spec = spec, .q = view(View::kQ), .k = view(View::kK), .v = view(View::kV), .sequences = sequences});
-  const auto store = [&](TensorName name, int64_t elements, const std::vector<double> &values) {
+// What the forward pass saves for its gradient: outputs, rounded as kernels round them, log-sum-exps, lists, and
+// compressed rows. Drawn ones would make weights that add up to anything.
+class ReferenceSaved {
+public:
+  explicit ReferenceSaved(OperatorInputs &inputs) : inputs(inputs), spec(inputs.spec), sequences(sequencesOf(inputs)) {}
+
+  void addAttention() {
+    const auto view = [&](View argument) {
+      const Operand &operand = *definitionOf(spec.op).operandOf(argument);
+      const HostTensor *tensor = inputs.find(operand.name, operand.otherwise);
+      return viewOf(spec, operand.name, *tensor);
+    };
+    reference::Attention attention{
+        .spec = spec, .q = view(View::kQ), .k = view(View::kK), .v = view(View::kV), .sequences = sequences};
+    if (definitionOf(spec.op).keys == MetKeys::kListed)
+      attention.blockLists = reference::readBlockLists(sequences, listView(spec, inputs[TensorName::kBlockList]),
+                                                       spec.kvHeads, spec.selCount);
+    add(TensorName::kOut, TensorName::kLse, reference::attend(attention));
+  }
+
+  void addNsa() {
+    constexpr TensorName kOuts[] = {TensorName::kOCmp, TensorName::kOSel, TensorName::kOWin};
+    constexpr TensorName kLses[] = {TensorName::kLseCmp, TensorName::kLseSel, TensorName::kLseWin};
+    const reference::NsaResult result = reference::forward(referenceNsa(inputs));
+    for (size_t i = 0; i < reference::kBranchCount; ++i)
+      if (spec.hasBranch(1 << i))
+        add(kOuts[i], kLses[i], result.branches[i]);
+    const auto addRows = [&](TensorName name, const reference::OwnedTensor &rows) {
+      HostTensor tensor = HostTensor::make(spec.dtype, shapeOf(spec, name, inputs.extents));
+      std::copy_n(rows.bytes.begin(), std::min(rows.bytes.size(), tensor.bytes.size()), tensor.bytes.begin());
+      inputs.tensors[name] = std::move(tensor);
+    };
+    if (spec.hasBranch(kBranchCmp)) {
+      addRows(TensorName::kKComp, result.compressed.k);
+      addRows(TensorName::kVComp, result.compressed.v);
+    }
+    if (!spec.hasBranch(kBranchSel))
+      return;
+    HostTensor lists = HostTensor::make(DType::kI32, shapeOf(spec, TensorName::kBlockList, inputs.extents));
+    const int64_t elements = int64_t{spec.kvHeads} * spec.selCount;
+    for (const reference::Sequence &sequence : sequences)
+      std::copy_n(result.blockLists.blocks.begin() + sequence.firstRow * elements, sequence.queries * elements,
+                  lists.integers().begin() + timeOf(sequence) * elements);
+    inputs.tensors[TensorName::kBlockList] = std::move(lists);
+  }
+
+private:
+  int64_t timeOf(const reference::Sequence &sequence) const {
+    return sequence.batch * inputs.extents.timeQ + sequence.queryBegin;
+  }
+
+  void add(TensorName out, TensorName lse, const reference::AttentionResult &result) {
+    store(out, int64_t{spec.queryHeads} * spec.vDim, result.out);
+    store(lse, spec.queryHeads, result.lse);
+  }
+
+  void store(TensorName name, int64_t elements, const std::vector<double> &values) {
     HostTensor tensor = HostTensor::make(dtypeOf(spec, name), shapeOf(spec, name, inputs.extents));
     for (const reference::Sequence &sequence : sequences)
-      for (int64_t i = 0; i < sequence.queries * elements; ++i) {
-        const int64_t time = sequence.batch * inputs.extents.timeQ + sequence.queryBegin;
-        reference::storeElement(tensor.dtype, tensor.bytes.data(), time * elements + i,
+      for (int64_t i = 0; i < sequence.queries * elements; ++i)
+        reference::storeElement(tensor.dtype, tensor.bytes.data(), timeOf(sequence) * elements + i,
                                 values[static_cast<size_t>(sequence.firstRow * elements + i)]);
-      }
     inputs.tensors[name] = std::move(tensor);
-  };
-  store(TensorName::kOut, int64_t{spec.queryHeads} * spec.vDim, result.out);
-  store(TensorName::kLse, spec.queryHeads, result.lse);
-}
+  }
+
+  OperatorInputs &inputs;
+  const Spec &spec;
+  const std::vector<reference::Sequence> sequences;
+};
 
 // The dimensions in front of those that the spec gives.
 std::vector<int64_t> leadOf(const Spec &spec, TensorName name, const CallExtents &extents) {
@@ -230,13 +275,14 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
   for (const Operand &operand : operandsOf(spec.op)) {
     const TensorName name = operand.name;
     const TensorRule &rule = tensorRule(name);
-    // The forward pass makes the output and the log-sum-exp that gradients take.
-    if (definitionOf(spec.op).isAttentionGradient() && name == TensorName::kOut)
+    // The forward pass makes what gradients take of it.
+    const Operand *ofForward = definitionOf(definitionOf(spec.op).gradientOf).operandOf(name);
+    if (ofForward && ofForward->isWritten() && !operand.isWritten())
       continue;
     // Without a log-sum-exp of its own select finds the right one, and without cosines a rotation computes its angles;
     // drawn ones would mean nothing. Drawn keys begin at position 0.
     if (!takes(spec, name) || operand.isWritten() || name == TensorName::kLse || name == TensorName::kQCmp ||
-        rule.lead == Lead::kPositions)
+        name == TensorName::kBlockIndex || rule.lead == Lead::kPositions)
       continue;
     std::vector<int64_t> shape = shapeOf(spec, name, inputs.extents);
     if (name == TensorName::kKOffset) {
@@ -261,7 +307,7 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
     inputs.tensors[TensorName::kQCmp] =
         drawTensor(spec.dtype, shapeOf(spec, TensorName::kQCmp, inputs.extents), [&] { return normal(random); });
   }
-  if (definitionOf(spec.op).isAttentionGradient() && saved == Saved::kByReference)
+  if (saved == Saved::kByReference)
     addReferenceSaved(inputs);
   return inputs;
 }
@@ -388,18 +434,34 @@ Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const Operat
   return RunResult{std::move(outputs), milliseconds};
 }
 
+void addReferenceSaved(OperatorInputs &inputs) {
+  if (definitionOf(inputs.spec.op).isAttentionGradient())
+    ReferenceSaved(inputs).addAttention();
+  if (definitionOf(inputs.spec.op).isWholeGradient())
+    ReferenceSaved(inputs).addNsa();
+}
+
 Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &accelerator) {
-  assert(definitionOf(inputs.spec.op).isAttentionGradient());
-  const OperatorDef &forward = definitionOf(definitionOf(inputs.spec.op).gradientOf);
+  const OperatorDef &gradient = definitionOf(inputs.spec.op), &forward = definitionOf(gradient.gradientOf);
+  assert(gradient.op != forward.op);
   OperatorInputs own{.spec = inputs.spec, .maxima = inputs.maxima, .extents = inputs.extents, .tensors = {}};
   own.spec.op = forward.op;
   for (const auto &[tensor, values] : inputs.tensors)
-    if (forward.operandOf(tensor) || tensor == TensorName::kCuSeqlensQ || tensor == TensorName::kCuSeqlensK)
+    if (std::ranges::any_of(forward.operands,
+                            [name = tensor](const Operand &operand) {
+                              return operand.isRead() && (operand.name == name || operand.otherwise == name);
+                            }) ||
+        tensor == TensorName::kCuSeqlensQ || tensor == TensorName::kCuSeqlensK)
       own.tensors[tensor] = values;
+  std::set<TensorName> saved;
+  for (const Operand &operand : forward.operands)
+    if (const Operand *read = gradient.operandOf(operand.name); operand.isWritten() && read && !read->isWritten())
+      saved.insert(operand.name);
   NSA_ASSIGN_OR_RETURN(const PlanHandle plan, createPlan(engine, own.spec, own.maxima, accelerator.stream()));
-  NSA_ASSIGN_OR_RETURN(RunResult result, runOnce(accelerator, plan.get(), own, {TensorName::kLse}));
-  for (const TensorName saved : {TensorName::kOut, TensorName::kLse})
-    inputs.tensors[saved] = std::move(result.outputs.at(saved));
+  NSA_ASSIGN_OR_RETURN(RunResult result, runOnce(accelerator, plan.get(), own, saved));
+  for (auto &[name, tensor] : result.outputs)
+    if (saved.contains(name))
+      inputs.tensors[name] = std::move(tensor);
   return Status::ok();
 }
 

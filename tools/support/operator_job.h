@@ -87,7 +87,8 @@ OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
 enum class Saved : uint8_t { kByReference, kByCaller };
 OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed,
                           Saved saved = Saved::kByReference);
-// Adds what the gradients of attention take from the forward pass, computed by an engine of the accelerator.
+// Adds what a gradient takes from the forward pass: computed by the reference, or by an engine of the accelerator.
+void addReferenceSaved(OperatorInputs &inputs);
 Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &accelerator);
 
 // The bindings and the workspace of a call on a device, and the functions of the C ABI that run the call.

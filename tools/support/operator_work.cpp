@@ -71,7 +71,7 @@ double flopsOf(Operator op, const OperatorInputs &inputs) {
       blocks += static_cast<double>(spec.compressedBlocks(sequence.keys));
     // A gradient has a product for the tokens and one for the weights, and makes the hidden values again.
     const double hidden = spec.cmpKind == CmpKind::kMlp ? spec.cmpBlock / (spec.cmpBlock + 1.0) : 0;
-    const double products = spec.phiProducts() * (def.gradientOf == def.op ? 1 : 2 + hidden);
+    const double products = spec.phiProducts() * (!def.isGradient() ? 1 : 2 + hidden);
     return 2.0 * blocks * spec.kvHeads * products;
   }
   // Scores and gradients of weights, and the gradients of queries, keys and values.

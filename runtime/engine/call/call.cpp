@@ -1,5 +1,6 @@
 #include "runtime/engine/call/call.h"
 
+#include "runtime/base/key_splits.h"
 #include "runtime/base/signature.h"
 #include "runtime/engine/call/bound_tensors.h"
 #include "runtime/engine/call/cache_call.h"
@@ -59,13 +60,24 @@ private:
     return axis == Axis::kGateHeads ? "gate heads: query_heads, or kv_heads with gate_per_group" : axisSource(axis);
   }
 
-  // What serves for an operand; nullptr: nothing.
+  // What serves for an operand; nullptr: nothing. The gradient of `k` is d_k, and the gradient of `k_win` is d_k_win.
   const TensorName *boundName(const Operand &operand) const {
     if (!takes(spec, operand.name))
       return nullptr;
+    if (const Operand *of = differentiated(operand)) {
+      const TensorName *read = boundName(*of);
+      const TensorName &gradient = read && *read == of->name ? operand.name : operand.otherwise;
+      return tensors.find(gradient) ? &gradient : nullptr;
+    }
     if (tensors.find(operand.name))
       return &operand.name;
     return tensors.find(operand.otherwise) ? &operand.otherwise : nullptr;
+  }
+
+  // The input whose gradient an output is; nullptr: none.
+  const Operand *differentiated(const Operand &operand) const {
+    const std::optional<TensorName> of = operand.isWritten() ? gradientOf(operand.name) : std::nullopt;
+    return of ? definitionOf(spec.op).operandOf(*of) : nullptr;
   }
 
   bool isRead(TensorName name) const {
@@ -75,6 +87,16 @@ private:
     });
   }
 
+  Status checkPresence(const Operand &operand) const {
+    if (operand.isOptional() || boundName(operand))
+      return Status::ok();
+    const Operand *of = differentiated(operand);
+    return BoundTensors::broken(of && tensors.find(of->name) ? operand.name : operand.otherwise, "", "absent",
+                                operand.name == TensorName::kKOffset
+                                    ? "must be bound, because the spec's key_offset is 1"
+                                    : "must be bound");
+  }
+
   Status checkPresence() const {
     TensorNames known;
     for (const Operand &operand : operands) {
@@ -82,11 +104,8 @@ private:
         continue;
       known.add(operand.name);
       known.add(operand.otherwise);
-      if (!operand.isOptional() && !boundName(operand))
-        return BoundTensors::broken(operand.otherwise, "", "absent",
-                                    operand.name == TensorName::kKOffset
-                                        ? "must be bound, because the spec's key_offset is 1"
-                                        : "must be bound");
+      if (!differentiated(operand))
+        NSA_RETURN_IF_ERROR(checkPresence(operand));
     }
     for (const Operand &operand : operands)
       for (const TensorName gradient : {operand.name, operand.otherwise})
@@ -95,16 +114,20 @@ private:
           return BoundTensors::broken(gradient, "", "bound",
                                       "is the gradient of " + std::string(tensorName(*of)) +
                                           ", which this call does not read");
-    // Lists of all queries are inverted, and those in the workspace are of a chunk.
-    if (known.has(TensorName::kBlockIndex) && tensors.find(TensorName::kBlockIndex) &&
-        !tensors.find(TensorName::kBlockList))
-      return BoundTensors::broken(TensorName::kBlockList, "", "absent",
-                                  "must be bound with block_index, which is its inverse");
+    for (const Operand &operand : operands)
+      if (takes(spec, operand.name) && differentiated(operand))
+        NSA_RETURN_IF_ERROR(checkPresence(operand));
     // An angle has both.
     const bool hasCos = tensors.find(TensorName::kCos) != nullptr;
     if (known.has(TensorName::kCos) && hasCos != (tensors.find(TensorName::kSin) != nullptr))
       return BoundTensors::broken(hasCos ? TensorName::kSin : TensorName::kCos, "", "absent",
                                   "cos and sin must be bound together");
+    // Of the compressed keys and values that a forward pass made a gradient takes both, or makes both anew.
+    const Operand *keys = definitionOf(spec.op).operandOf(TensorName::kKComp);
+    const bool hasKeys = tensors.find(TensorName::kKComp) != nullptr;
+    if (keys && keys->role == Operand::Role::kOptionalIn && hasKeys != (tensors.find(TensorName::kVComp) != nullptr))
+      return BoundTensors::broken(hasKeys ? TensorName::kVComp : TensorName::kKComp, "", "absent",
+                                  "k_comp and v_comp must be bound together");
     const bool takesLengths = packed && readsLengths(spec.op);
     const bool anyLengths =
         tensors.find(TensorName::kCuSeqlensQ) || (!decodes && tensors.find(TensorName::kCuSeqlensK));
@@ -237,7 +260,8 @@ private:
       return broken("dimension " + std::to_string(last) + " must be at least " + std::to_string(needed) + ": ", "");
     // The tensor has room for the blocks of so many keys.
     if (packed)
-      indexedKeys = std::min<int64_t>((places - 2 * call.sizes.batch - listed + 1) * spec.selBlock - 1, kUnbounded);
+      indexedKeys = std::min<int64_t>(
+          (std::min<int64_t>(places, kUnbounded) - 2 * call.sizes.batch - listed + 1) * spec.selBlock - 1, kUnbounded);
     call.set(operand.name, t, coordinateStrides(spec, operand, t));
     return Status::ok();
   }
@@ -261,6 +285,18 @@ private:
     for (const Operand &operand : operands)
       if (const TensorName *name = operand.isWritten() ? boundName(operand) : nullptr)
         NSA_RETURN_IF_ERROR(tensors.checkDisjoint(*name));
+    return definitionOf(spec.op).isGradient() ? checkGradients() : Status::ok();
+  }
+
+  // Kernels read inputs after they have written gradients.
+  Status checkGradients() const {
+    for (const Operand &operand : operands)
+      if (const TensorName *name =
+              operand.isWritten() && operand.name != TensorName::kOut ? boundName(operand) : nullptr)
+        for (const Operand &other : operands)
+          if (const TensorName *otherName = boundName(other); otherName && *otherName != *name)
+            NSA_RETURN_IF_ERROR(
+                checkApart(tensorName(*name), tensors[*name], tensorName(*otherName), tensors[*otherName]));
     return Status::ok();
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
+#include <span>
 
 namespace nsa {
 
@@ -71,7 +73,62 @@ private:
   int stepsLeft = 4096;                               // some tens of microseconds
 };
 
+// What a tensor covers, in bytes.
+class Cover {
+public:
+  explicit Cover(const Tensor &tensor)
+      : begin(reinterpret_cast<uintptr_t>(tensor.data)), element(dtypeBytes(tensor.dtype)) {
+    for (size_t i = 0; i < static_cast<size_t>(tensor.rank); ++i)
+      if (tensor.shape[i] > 1)
+        axes[count++] = {.stride = tensor.strides[i] * element, .mostSteps = tensor.shape[i] - 1};
+  }
+
+  // The bytes from the first to the last one, over axes with smaller strides than `period` alone.
+  int64_t width(int64_t period) const {
+    int64_t bytes = element;
+    for (const Axis &axis : std::span(axes).first(count))
+      if (axis.stride < period)
+        bytes += axis.mostSteps * axis.stride;
+    return bytes;
+  }
+  // Whether the tensor covers the same bytes of each period.
+  bool hasPeriod(int64_t period) const {
+    return std::ranges::all_of(std::span(axes).first(count),
+                               [&](const Axis &axis) { return axis.stride < period || axis.stride % period == 0; });
+  }
+  bool isBehind(const Cover &other) const {
+    return begin >= other.begin + static_cast<uintptr_t>(other.width(std::numeric_limits<int64_t>::max()));
+  }
+  // Whether both have the period of one of the axes, and cover other bytes of it.
+  bool alternatesWith(const Cover &other) const {
+    return std::ranges::any_of(std::span(axes).first(count), [&](const Axis &axis) {
+      const int64_t period = axis.stride;
+      if (period <= 0 || !hasPeriod(period) || !other.hasPeriod(period))
+        return false;
+      const auto unsignedPeriod = static_cast<uintptr_t>(period);
+      const auto distance = static_cast<int64_t>(
+          (other.begin % unsignedPeriod + unsignedPeriod - begin % unsignedPeriod) % unsignedPeriod);
+      return distance >= width(period) && period - distance >= other.width(period);
+    });
+  }
+
+private:
+  struct Axis {
+    int64_t stride, mostSteps;
+  };
+  uintptr_t begin;
+  int64_t element;
+  std::array<Axis, kMaxTensorRank> axes = {};
+  size_t count = 0;
+};
+
 } // namespace
+
+bool liesApart(const Tensor &a, const Tensor &b) {
+  const Cover first(a), second(b);
+  return first.isBehind(second) || second.isBehind(first) || first.alternatesWith(second) ||
+         second.alternatesWith(first);
+}
 
 bool sharesElements(const Tensor &tensor) { return StepSearch(tensor).finds(); }
 

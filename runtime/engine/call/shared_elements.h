@@ -1,5 +1,6 @@
-// Finds out whether two elements of a tensor have the same memory address because of its strides.
-// Thread-safety: pure function.
+// Finds out whether two elements of a tensor have the same memory address because of its strides, and whether two
+// tensors lie apart.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/engine/call/tensor.h"
@@ -12,5 +13,10 @@ namespace nsa {
 // of steps. sharesElements can need more steps than this fixed number only for a tensor with several axes whose strides
 // interleave.
 bool sharesElements(const Tensor &tensor);
+
+// Returns true only if no byte belongs to elements of both tensors: one lies behind the other, or they are slices of
+// one array, such as d_q, d_k and d_v in an array [tokens, 3, heads, dim]. The function may return false for tensors
+// that interleave in another way. The conditions are those of sharesElements.
+bool liesApart(const Tensor &a, const Tensor &b);
 
 } // namespace nsa

@@ -77,6 +77,14 @@ Status checkDisjoint(std::string_view name, const Tensor &t) {
                       kStridesHint);
 }
 
+Status checkApart(std::string_view name, const Tensor &gradient, std::string_view otherName, const Tensor &other) {
+  if (isEmpty(gradient) || isEmpty(other) || liesApart(gradient, other))
+    return Status::ok();
+  return brokenTensor(name, ".data", addressText(gradient.data),
+                      "a gradient must not share memory with " + std::string(otherName) + ", which is at " +
+                          addressText(other.data));
+}
+
 Status checkContiguous(std::string_view name, const Tensor &t, int lastAxis) {
   const auto axis = static_cast<size_t>(lastAxis);
   if (t.shape[axis] <= 1 || t.strides[axis] == 1)

@@ -26,5 +26,7 @@ Status checkContiguous(std::string_view name, const Tensor &tensor, int lastAxis
 // Checks that no two elements of a tensor share memory. checkDisjoint is for an output tensor whose shape and strides
 // were already checked.
 Status checkDisjoint(std::string_view name, const Tensor &tensor);
+// Checks that a gradient shares no memory with another tensor of the call. Both were already checked.
+Status checkApart(std::string_view name, const Tensor &gradient, std::string_view otherName, const Tensor &other);
 
 } // namespace nsa

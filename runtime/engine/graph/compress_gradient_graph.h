@@ -3,6 +3,9 @@
 #pragma once
 
 #include "runtime/engine/graph/shared_nodes.h"
+#include "runtime/engine/graph/workspace.h"
+
+#include <array>
 
 namespace nsa {
 
@@ -11,113 +14,140 @@ inline bool hasHiddenValues(const Spec &spec, const Maxima &) { return spec.cmpK
 // One kernel serves all activations.
 inline void dropActivation(Spec &step, const Spec &) { step.mlpActivation = Activation::kRelu; }
 
-// Most kernels know one product of tokens and weights, which is the first one of a perceptron: dz is the gradient of
-// what it gives.
-#define NSA_DZ_BINDINGS                                                                                                \
-  {.view = View::kDzK, .tensor = TensorName::kDKComp, .unless = Buffer::kDzK},                                         \
-      {.view = View::kDzV, .tensor = TensorName::kDVComp, .unless = Buffer::kDzV},                                     \
-      {.view = View::kDzK, .buffer = Buffer::kDzK}, {                                                                  \
-    .view = View::kDzV, .buffer = Buffer::kDzV                                                                         \
-  }
-#define NSA_FIRST_WEIGHTS                                                                                              \
-  {View::kWK, TensorName::kWK}, {View::kWV, TensorName::kWV}, {View::kWK, TensorName::kW1K}, {                         \
-    View::kWV, TensorName::kW1V                                                                                        \
-  }
-#define NSA_GRADIENTS_OF_WEIGHTS                                                                                       \
-  {View::kDWK, TensorName::kDWK}, {View::kDWV, TensorName::kDWV}, {View::kDWK, TensorName::kDW1K},                     \
-      {View::kDWV, TensorName::kDW1V}, {View::kDW2K, TensorName::kDW2K}, {                                             \
-    View::kDW2V, TensorName::kDW2V                                                                                     \
-  }
-inline constexpr Binding kHiddenBindings[] = {{View::kK, TensorName::kKCmp},
-                                              {View::kV, TensorName::kVCmp},
-                                              {View::kPeK, TensorName::kPeK},
-                                              {View::kPeV, TensorName::kPeV},
-                                              {View::kW1K, TensorName::kW1K},
-                                              {View::kW1V, TensorName::kW1V},
-                                              {View::kB1K, TensorName::kB1K},
-                                              {View::kB1V, TensorName::kB1V},
-                                              {View::kW2K, TensorName::kW2K},
-                                              {View::kW2V, TensorName::kW2V},
-                                              {View::kDKComp, TensorName::kDKComp},
-                                              {View::kDVComp, TensorName::kDVComp},
-                                              {.view = View::kHK, .buffer = Buffer::kHK},
-                                              {.view = View::kHV, .buffer = Buffer::kHV},
-                                              {.view = View::kDzK, .buffer = Buffer::kDzK},
-                                              {.view = View::kDzV, .buffer = Buffer::kDzV}};
-inline constexpr Binding kTokenGradientBindings[] = {
-    NSA_DZ_BINDINGS, NSA_FIRST_WEIGHTS, {View::kDK, TensorName::kDKCmp}, {View::kDV, TensorName::kDVCmp}};
-inline constexpr Binding kWeightGradientBindings[] = {
-    {View::kK, TensorName::kKCmp},
-    {View::kV, TensorName::kVCmp},
-    NSA_DZ_BINDINGS,
-    {.view = View::kHK, .buffer = Buffer::kHK},
-    {.view = View::kHV, .buffer = Buffer::kHV},
-    {View::kDKComp, TensorName::kDKComp},
-    {View::kDVComp, TensorName::kDVComp},
-    NSA_GRADIENTS_OF_WEIGHTS,
-    {.view = View::kWeightParts, .buffer = Buffer::kWeightParts, .order = Order::kCopyRowColumn}};
-inline constexpr Binding kBiasGradientBindings[] = {
-    NSA_DZ_BINDINGS,
-    {View::kDKComp, TensorName::kDKComp},
-    {View::kDVComp, TensorName::kDVComp},
-    {.view = View::kBiasElements, .buffer = Buffer::kBiasParts, .order = Order::kCopyRowColumn}};
-inline constexpr Binding kSumsBindings[] = {
-    {.view = View::kWeightParts, .buffer = Buffer::kWeightParts, .order = Order::kCopyRowColumn},
-    {.view = View::kBiasParts, .buffer = Buffer::kBiasParts, .order = Order::kCopyRowColumn},
-    NSA_FIRST_WEIGHTS,
-    {View::kPeKElements, TensorName::kPeK},
-    {View::kPeVElements, TensorName::kPeV},
-    NSA_GRADIENTS_OF_WEIGHTS,
-    {View::kDBK, TensorName::kDBK},
-    {View::kDBV, TensorName::kDBV},
-    {View::kDBK, TensorName::kDB1K},
-    {View::kDBV, TensorName::kDB1V},
-    {View::kDPeK, TensorName::kDPeK},
-    {View::kDPeV, TensorName::kDPeV},
-    {View::kDB2K, TensorName::kDB2K},
-    {View::kDB2V, TensorName::kDB2V}};
-#undef NSA_DZ_BINDINGS
-#undef NSA_FIRST_WEIGHTS
-#undef NSA_GRADIENTS_OF_WEIGHTS
+// What the kernels read and write. Most of them know one product of tokens and weights, which is the first one of a
+// perceptron: dz is the gradient of what it gives.
+struct CompressGradientBindings {
+  std::array<Binding, 16> dz;
+  std::array<Binding, 10> dx;
+  std::array<Binding, 17> dw;
+  std::array<Binding, 7> db;
+  std::array<Binding, 22> sums;
 
-constexpr GraphNode weightNode(Role role, Operator op, std::span<const Binding> bindings) {
-  return {.role = role,
-          .op = op,
-          .isNeeded = hasWeights,
-          .change = dropActivation,
-          .launch = GraphNode::Launch::kForOptional,
-          .bindings = bindings,
-          .prepare = countParts};
+  // The gradients of compressed rows are the caller's, or lie in buffers. `dK` and `dV` are the gradients of tokens.
+  static constexpr CompressGradientBindings of(Buffer dKComp, Buffer dVComp, const Binding &dK, const Binding &dV) {
+    const Binding ofKeys = {View::kDKComp, TensorName::kDKComp, dKComp};
+    const Binding ofValues = {View::kDVComp, TensorName::kDVComp, dVComp};
+    const Binding given[] = {
+        {.view = View::kDzK, .tensor = TensorName::kDKComp, .buffer = dKComp, .unless = Buffer::kDzK},
+        {.view = View::kDzV, .tensor = TensorName::kDVComp, .buffer = dVComp, .unless = Buffer::kDzV}};
+    const Binding dzK = {.view = View::kDzK, .buffer = Buffer::kDzK},
+                  dzV = {.view = View::kDzV, .buffer = Buffer::kDzV};
+    const Binding hK = {.view = View::kHK, .buffer = Buffer::kHK}, hV = {.view = View::kHV, .buffer = Buffer::kHV};
+    const Binding k = {View::kK, TensorName::kKCmp}, v = {View::kV, TensorName::kVCmp};
+    const Binding w[] = {{View::kWK, TensorName::kWK},
+                         {View::kWV, TensorName::kWV},
+                         {View::kWK, TensorName::kW1K},
+                         {View::kWV, TensorName::kW1V}};
+    const Binding dw[] = {{View::kDWK, TensorName::kDWK},   {View::kDWV, TensorName::kDWV},
+                          {View::kDWK, TensorName::kDW1K},  {View::kDWV, TensorName::kDW1V},
+                          {View::kDW2K, TensorName::kDW2K}, {View::kDW2V, TensorName::kDW2V}};
+    const Binding weightParts = {
+        .view = View::kWeightParts, .buffer = Buffer::kWeightParts, .order = Order::kCopyRowColumn};
+    return {{{k,
+              v,
+              {View::kPeK, TensorName::kPeK},
+              {View::kPeV, TensorName::kPeV},
+              {View::kW1K, TensorName::kW1K},
+              {View::kW1V, TensorName::kW1V},
+              {View::kB1K, TensorName::kB1K},
+              {View::kB1V, TensorName::kB1V},
+              {View::kW2K, TensorName::kW2K},
+              {View::kW2V, TensorName::kW2V},
+              ofKeys,
+              ofValues,
+              hK,
+              hV,
+              dzK,
+              dzV}},
+            {{given[0], given[1], dzK, dzV, w[0], w[1], w[2], w[3], dK, dV}},
+            {{k, v, given[0], given[1], dzK, dzV, hK, hV, ofKeys, ofValues, dw[0], dw[1], dw[2], dw[3], dw[4], dw[5],
+              weightParts}},
+            {{given[0],
+              given[1],
+              dzK,
+              dzV,
+              ofKeys,
+              ofValues,
+              {.view = View::kBiasElements, .buffer = Buffer::kBiasParts, .order = Order::kCopyRowColumn}}},
+            {{weightParts,
+              {.view = View::kBiasParts, .buffer = Buffer::kBiasParts, .order = Order::kCopyRowColumn},
+              w[0],
+              w[1],
+              w[2],
+              w[3],
+              {View::kPeKElements, TensorName::kPeK},
+              {View::kPeVElements, TensorName::kPeV},
+              dw[0],
+              dw[1],
+              dw[2],
+              dw[3],
+              dw[4],
+              dw[5],
+              {View::kDBK, TensorName::kDBK},
+              {View::kDBV, TensorName::kDBV},
+              {View::kDBK, TensorName::kDB1K},
+              {View::kDBV, TensorName::kDB1V},
+              {View::kDPeK, TensorName::kDPeK},
+              {View::kDPeV, TensorName::kDPeV},
+              {View::kDB2K, TensorName::kDB2K},
+              {View::kDB2V, TensorName::kDB2V}}}};
+  }
+};
+
+inline void countWeightParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout, const Call &) {
+  setSplits(call, layout.parts.weights);
 }
-inline constexpr GraphNode kCompressBwdNodes[] = {
-    kSequencesNode,
-    {.role = Role::kDz, .op = Operator::kCompressDz, .isNeeded = hasHiddenValues, .bindings = kHiddenBindings},
-    {.role = Role::kDx, .op = Operator::kCompressDx, .change = dropActivation, .bindings = kTokenGradientBindings},
-    weightNode(Role::kDw, Operator::kCompressDw, kWeightGradientBindings),
-    weightNode(Role::kDb, Operator::kCompressDb, kBiasGradientBindings),
-    weightNode(Role::kSums, Operator::kCompressSums, kSumsBindings)};
+// A graph of which this is a part may switch the branch off.
+constexpr std::array<GraphNode, 5> compressGradientNodes(const CompressGradientBindings &bindings, int32_t branches) {
+  const auto weightNode = [&](Role role, Operator op, std::span<const Binding> own) {
+    return GraphNode{.role = role,
+                     .op = op,
+                     .branches = branches,
+                     .isNeeded = hasWeights,
+                     .change = dropActivation,
+                     .launch = GraphNode::Launch::kForOptional,
+                     .bindings = own,
+                     .prepare = countWeightParts};
+  };
+  return {{{.role = Role::kDz,
+            .op = Operator::kCompressDz,
+            .branches = branches,
+            .isNeeded = hasHiddenValues,
+            .bindings = bindings.dz},
+           {.role = Role::kDx,
+            .op = Operator::kCompressDx,
+            .branches = branches,
+            .change = dropActivation,
+            .bindings = bindings.dx},
+           weightNode(Role::kDw, Operator::kCompressDw, bindings.dw),
+           weightNode(Role::kDb, Operator::kCompressDb, bindings.db),
+           weightNode(Role::kSums, Operator::kCompressSums, bindings.sums)}};
+}
 
 constexpr GraphBuffer hiddenBuffer(Buffer buffer) {
   return {
       buffer,         Role::kDz, GraphBuffer::Rows::kCompressed, GraphBuffer::Heads::kKv, GraphBuffer::Columns::kHidden,
       TensorRole::kIo};
 }
-constexpr GraphBuffer partsBuffer(Buffer buffer, GraphBuffer::Rows rows) {
+constexpr GraphBuffer weightsBuffer(Buffer buffer, GraphBuffer::Rows rows) {
   return {buffer,
           Role::kSums,
           rows,
           GraphBuffer::Heads::kNone,
           GraphBuffer::Columns::kWeights,
           TensorRole::kStatistics,
-          GraphBuffer::Copies::kParts};
+          GraphBuffer::Copies::kWeightParts};
 }
-inline constexpr GraphBuffer kCompressBwdBuffers[] = {kTableBuffer,
-                                                      hiddenBuffer(Buffer::kHK),
-                                                      hiddenBuffer(Buffer::kHV),
-                                                      hiddenBuffer(Buffer::kDzK),
-                                                      hiddenBuffer(Buffer::kDzV),
-                                                      partsBuffer(Buffer::kWeightParts, GraphBuffer::Rows::kWeights),
-                                                      partsBuffer(Buffer::kBiasParts, GraphBuffer::Rows::kBiases)};
+inline constexpr std::array<GraphBuffer, 6> kCompressGradientBuffers = {
+    {hiddenBuffer(Buffer::kHK), hiddenBuffer(Buffer::kHV), hiddenBuffer(Buffer::kDzK), hiddenBuffer(Buffer::kDzV),
+     weightsBuffer(Buffer::kWeightParts, GraphBuffer::Rows::kWeights),
+     weightsBuffer(Buffer::kBiasParts, GraphBuffer::Rows::kBiases)}};
+
+inline constexpr auto kCompressBwdBindings = CompressGradientBindings::of(
+    Buffer::kNone, Buffer::kNone, {View::kDK, TensorName::kDKCmp}, {View::kDV, TensorName::kDVCmp});
+inline constexpr auto kCompressBwdNodes =
+    joined(std::array{kSequencesNode}, compressGradientNodes(kCompressBwdBindings, 0));
+inline constexpr auto kCompressBwdBuffers = joined(std::array{kTableBuffer}, kCompressGradientBuffers);
 inline constexpr Graph kCompressBwd = {kCompressBwdNodes, kCompressBwdBuffers, Operator::kCompressBwd};
 
 } // namespace nsa

@@ -11,19 +11,58 @@
 
 namespace nsa {
 
-// The operators dense_bwd, window_bwd and cmp_bwd share their kernels: the keys of dense and window are blocks of one
-// token, and the window of dense and cmp holds all keys.
-inline void generalize(Spec &step, const Spec &whole) {
-  dropCompression(step, whole);
+// The kernels of keys attend tokens, or compressed blocks. Tokens are compressed blocks of one token, and a window that
+// holds all keys is none, so dense_bwd, window_bwd, cmp_bwd and nsa_bwd share their kernels.
+inline void attendTokens(Spec &step, const Spec &whole) {
+  step.cmpBlock = step.cmpStride = 1;
   if (!(fieldsOf(whole.op) & kWindowField))
     step.window = std::numeric_limits<int32_t>::max();
+}
+inline void attendBlocks(Spec &step, const Spec &) { step.window = std::numeric_limits<int32_t>::max(); }
+// Where no branch selects, the sums of gradients are made in blocks of the default size.
+inline void sumTokens(Spec &step, const Spec &whole) {
+  attendTokens(step, whole);
+  if (!(fieldsOf(whole.op) & kSelGeometry) || ((fieldsOf(whole.op) & kGates) && !whole.hasBranch(kBranchSel))) {
+    step.selBlock = Spec().selBlock;
+    step.selCount = Spec().selCount;
+  }
+}
+inline void sumBlocks(Spec &step, const Spec &whole) {
+  attendBlocks(step, whole);
+  step.selBlock = Spec().selBlock;
+  step.selCount = Spec().selCount;
 }
 
 inline constexpr Binding kDeltasBindings[] = {{View::kOut, TensorName::kOut},
                                               {View::kDOut, TensorName::kDOut},
                                               {View::kDelta, TensorName::kDelta, Buffer::kDelta}};
 // Where a plan has partial gradients, the kernel of keys writes these, and another kernel adds them up.
-inline bool hasQueryParts(const Spec &spec, const Maxima &maxima) { return queryParts(spec, maxima) > 1; }
+inline bool hasQueryParts(const Spec &spec, const Maxima &maxima) { return GradientParts::make(spec, maxima).own > 1; }
+inline bool hasCmpParts(const Spec &spec, const Maxima &maxima) { return GradientParts::make(spec, maxima).cmp > 1; }
+inline void countParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout, const Call &) {
+  setSplits(call, layout.parts.own);
+}
+// Compressed keys are attended without a window, whatever the window of nsa is.
+inline void dropWindow(KernelCall &call) {
+  setScalar(call.scalars, Scalar::kWindow, std::numeric_limits<int32_t>::max());
+}
+inline void countCmpParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout, const Call &) {
+  setSplits(call, layout.parts.cmp);
+  dropWindow(call);
+}
+// A program of `sel_dkv` serves a piece of the queries that list a block.
+inline void countPieces(KernelCall &call, const Spec &spec, const WorkspaceLayout &, const Call &) {
+  const auto item = static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kItemQueries)]);
+  call.grid.splits = piecesOfSequence(spec, item, call.grid.maxSeqlenQ, call.grid.maxSeqlenK);
+}
+
+inline constexpr GraphNode kIndexCheckNode = {.role = Role::kIndexCheck,
+                                              .op = Operator::kIndexCheck,
+                                              .isNeeded = hasLists,
+                                              .change = dropCompression,
+                                              .launch = GraphNode::Launch::kWithIndex,
+                                              .bindings = kOwnIndexBindings,
+                                              .prepare = countPieces};
 
 struct AttentionNames {
   TensorName q, k, v, dQ, dK, dV;
@@ -54,38 +93,49 @@ struct GradientBindings {
               {View::kDV, names.dV}}}};
   }
 };
-constexpr std::array<GraphNode, 5> gradientNodes(const GradientBindings &bindings) {
+inline constexpr GraphNode kDeltasNode = {.role = Role::kDeltas, .op = Operator::kDeltas, .bindings = kDeltasBindings};
+
+using Generalize = void (*)(Spec &step, const Spec &whole);
+constexpr std::array<GraphNode, 5> gradientNodes(const GradientBindings &bindings, Generalize attend, Generalize sum) {
   return {{kSequencesNode,
-           {.role = Role::kDeltas, .op = Operator::kDeltas, .bindings = kDeltasBindings},
-           {.role = Role::kDq, .op = Operator::kAttentionDq, .change = generalize, .bindings = bindings.dq},
+           kDeltasNode,
+           {.role = Role::kDq, .op = Operator::kAttentionDq, .change = attend, .bindings = bindings.dq},
            {.role = Role::kDkv,
             .op = Operator::kAttentionDkv,
-            .change = generalize,
+            .change = attend,
             .bindings = bindings.dkv,
             .prepare = countParts},
            {.role = Role::kSumParts,
             .op = Operator::kSumParts,
             .isNeeded = hasQueryParts,
-            .change = generalize,
+            .change = sum,
             .bindings = bindings.sum,
             .prepare = countParts}}};
 }
+constexpr GraphBuffer partsBuffer(Buffer buffer, Role maker, GraphBuffer::Rows rows, GraphBuffer::Columns columns,
+                                  GraphBuffer::Copies copies = GraphBuffer::Copies::kOne) {
+  return {buffer, maker, rows, GraphBuffer::Heads::kKv, columns, TensorRole::kStatistics, copies};
+}
+inline constexpr GraphBuffer kDeltaBuffer = {Buffer::kDelta,
+                                             Role::kDeltas,
+                                             GraphBuffer::Rows::kChunk,
+                                             GraphBuffer::Heads::kQuery,
+                                             GraphBuffer::Columns::kOne,
+                                             TensorRole::kStatistics};
 inline constexpr GraphBuffer kGradientBuffers[] = {
-    kTableBuffer,
-    {Buffer::kDelta, Role::kDeltas, GraphBuffer::Rows::kChunk, GraphBuffer::Heads::kQuery, GraphBuffer::Columns::kOne,
-     TensorRole::kStatistics},
-    {Buffer::kDkParts, Role::kSumParts, GraphBuffer::Rows::kKeys, GraphBuffer::Heads::kKv, GraphBuffer::Columns::kQkDim,
-     TensorRole::kStatistics, GraphBuffer::Copies::kParts},
-    {Buffer::kDvParts, Role::kSumParts, GraphBuffer::Rows::kKeys, GraphBuffer::Heads::kKv, GraphBuffer::Columns::kVDim,
-     TensorRole::kStatistics, GraphBuffer::Copies::kParts}};
+    kTableBuffer, kDeltaBuffer,
+    partsBuffer(Buffer::kDkParts, Role::kSumParts, GraphBuffer::Rows::kKeys, GraphBuffer::Columns::kQkDim,
+                GraphBuffer::Copies::kQueryParts),
+    partsBuffer(Buffer::kDvParts, Role::kSumParts, GraphBuffer::Rows::kKeys, GraphBuffer::Columns::kVDim,
+                GraphBuffer::Copies::kQueryParts)};
 
 inline constexpr auto kTokenBindings = GradientBindings::of(
     {TensorName::kQ, TensorName::kKWin, TensorName::kVWin, TensorName::kDQ, TensorName::kDKWin, TensorName::kDVWin});
 inline constexpr auto kBlockBindings =
     GradientBindings::of({TensorName::kQCmp, TensorName::kKComp, TensorName::kVComp, TensorName::kDQCmp,
                           TensorName::kDKComp, TensorName::kDVComp});
-inline constexpr auto kTokenGradientNodes = gradientNodes(kTokenBindings);
-inline constexpr auto kBlockGradientNodes = gradientNodes(kBlockBindings);
+inline constexpr auto kTokenGradientNodes = gradientNodes(kTokenBindings, attendTokens, sumTokens);
+inline constexpr auto kBlockGradientNodes = gradientNodes(kBlockBindings, attendBlocks, sumBlocks);
 inline constexpr Graph kDenseBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kDenseBwd};
 inline constexpr Graph kWindowBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kWindowBwd};
 inline constexpr Graph kCmpBwd = {kBlockGradientNodes, kGradientBuffers, Operator::kCmpBwd};

@@ -3,6 +3,7 @@
 #include "runtime/base/key_splits.h"
 #include "runtime/engine/graph/compress_gradient_graph.h"
 #include "runtime/engine/graph/gradient_graphs.h"
+#include "runtime/engine/graph/nsa_gradient_graph.h"
 #include "runtime/engine/graph/workspace.h"
 
 #include <algorithm>
@@ -56,17 +57,17 @@ bool ranks(const Spec &spec, const Maxima &maxima) { return rankSegment(spec, ma
 // Arguments that are no views.
 
 // New tokens complete at most so many blocks of each sequence.
-void countNewBlocks(KernelCall &call, const Spec &spec, const WorkspaceLayout &) {
+void countNewBlocks(KernelCall &call, const Spec &spec, const WorkspaceLayout &, const Call &) {
   call.grid.maxBlocksC = (call.grid.maxSeqlenQ + spec.cmpStride - 1) / spec.cmpStride;
 }
 
-void countScores(KernelCall &call, const Spec &, const WorkspaceLayout &layout) {
+void countScores(KernelCall &call, const Spec &, const WorkspaceLayout &layout, const Call &) {
   setScalar(call.scalars, Scalar::kSplits, layout.shares.counts[0]);
   // Of this call's cache, which may have less room than the plan was made for.
   setScalar(call.scalars, Scalar::kMaxSeqlenK, call.grid.maxSeqlenK);
 }
 
-void boundSlots(KernelCall &call, const Spec &, const WorkspaceLayout &layout) {
+void boundSlots(KernelCall &call, const Spec &, const WorkspaceLayout &layout, const Call &) {
   setScalar(call.scalars, Scalar::kPastCmpSplit, layout.shares.past[0]);
   setScalar(call.scalars, Scalar::kPastSelSplit, layout.shares.past[1]);
   setScalar(call.scalars, Scalar::kPastWinSplit, layout.shares.past[2]);
@@ -91,16 +92,11 @@ constexpr GraphNode kSelectNodes[] = {
      .launch = Launch::kWithoutLse,
      .bindings = kLseOfSelect},
     {.role = Role::kMain, .bindsOperands = true, .bindings = kSelectAlone},
-    kIndexLengthsNode,
-    kIndexCountsNode,
-    kIndexFillNode,
 };
 constexpr GraphBuffer kSelectBuffers[] = {
     kTableBuffer,
     {B::kLse, Role::kCmp, Rows::kChunk, Heads::kQuery, Columns::kOne, kStatistics},
     {B::kOutCmp, Role::kCmp, Rows::kChunk, Heads::kQuery, Columns::kQkDim, kIo},
-    kListLengthsBuffer,
-    kBlockCountsBuffer,
 };
 constexpr Graph kSelect = {kSelectNodes, kSelectBuffers, Operator::kSelect};
 
@@ -221,10 +217,7 @@ constexpr GraphNode kNsaNodes[] = {kSequencesNode,
                                    selectNode(nullptr, kNsaSelect),
                                    selNode(nullptr, kNsaSel),
                                    winNode(nullptr, kNsaWin),
-                                   kCombineNode,
-                                   kIndexLengthsNode,
-                                   kIndexCountsNode,
-                                   kIndexFillNode};
+                                   kCombineNode};
 constexpr GraphBuffer kNsaBuffers[] = {
     kTableBuffer,
     {B::kKComp, Role::kCompress, Rows::kCompressed, Heads::kKv, Columns::kQkDim, kIo},
@@ -237,8 +230,6 @@ constexpr GraphBuffer kNsaBuffers[] = {
     readsBuffer(B::kReadsSel, Role::kSel),
     outBuffer(B::kOutWin, Role::kWin),
     readsBuffer(B::kReadsWin, Role::kWin),
-    kListLengthsBuffer,
-    kBlockCountsBuffer,
 };
 constexpr Graph kNsa = {kNsaNodes, kNsaBuffers, Operator::kNsa};
 
@@ -437,8 +428,8 @@ constexpr GraphBuffer kShareBuffers[] = {
 constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers, Operator::kDecode, /*isOfFew=*/true};
 
 // An operator has the first graph that fits it.
-constexpr const Graph *kGraphs[] = {&kSelect,    &kNsa,    &kDecode, &kDecodeOfFew, &kDenseBwd,
-                                    &kWindowBwd, &kCmpBwd, &kInvert, &kCompressBwd, &kSingle};
+constexpr const Graph *kGraphs[] = {&kSelect, &kNsa,    &kDecode,      &kDecodeOfFew, &kDenseBwd, &kWindowBwd,
+                                    &kCmpBwd, &kInvert, &kCompressBwd, &kSelBwd,      &kNsaBwd,   &kSingle};
 // The graph of each operator. In decode with few queries, programs share keys: kDecodeOfFew.
 constexpr auto kGraphOf = [] {
   std::array<const Graph *, kOperators> result{};
@@ -469,9 +460,11 @@ static_assert(std::ranges::all_of(kGraphs, [](const Graph *graph) { return isCon
 
 std::string_view roleName(Role role, Operator op) {
   constexpr std::string_view kNames[] = {
-      "sequences",    "append",     "compress", "cmp",    "scores", "rank", "select", "ascend",
-      "sel",          "win",        "combine",  "deltas", "dq",     "dkv",  "sum",    "index_lengths",
-      "index_counts", "index_fill", "dz",       "dx",     "dw",     "db",   "sums"};
+      "sequences",    "append",     "compress",    "cmp",     "scores",  "rank",    "select", "ascend",
+      "sel",          "win",        "combine",     "deltas",  "dq",      "dkv",     "gates",  "dq_cmp",
+      "dq_sel",       "dq_win",     "dkv_cmp",     "sum_cmp", "dkv_sel", "dkv_win", "sum",    "index_lengths",
+      "index_counts", "index_fill", "index_check", "dz",      "dx",      "dw",      "db",     "sums"};
+  static_assert(std::size(kNames) == static_cast<size_t>(Role::kMain) && kRoles == std::size(kNames) + 1);
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }
 

@@ -14,6 +14,7 @@
 
 namespace nsa {
 
+struct Call;
 struct WorkspaceLayout;
 
 // What a kernel does within an operator. No plan has two kernels with the same role.
@@ -29,13 +30,22 @@ enum class Role : uint8_t {
   kSel,
   kWin,
   kCombine,
-  kDeltas, // from here to kDkv: gradients of attention
+  kDeltas, // from here on: gradients of attention
   kDq,
   kDkv,
+  kGates, // from here to kDkvWin: gradients of nsa, branch by branch
+  kDqCmp,
+  kDqSel,
+  kDqWin,
+  kDkvCmp,
+  kSumCmp,
+  kDkvSel,
+  kDkvWin,
   kSumParts,
   kIndexLengths, // from here to kIndexFill: the inverse of lists of blocks
   kIndexCounts,
   kIndexFill,
+  kIndexCheck,
   kDz, // from here to kSums: gradients of compression
   kDx,
   kDw,
@@ -43,7 +53,7 @@ enum class Role : uint8_t {
   kSums,
   kMain // the kernel of an operator that is a single kernel
 };
-inline constexpr int kRoles = 24;
+inline constexpr int kRoles = 33;
 // Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
 // of the operator.
 std::string_view roleName(Role role, Operator op);
@@ -89,17 +99,46 @@ enum class Buffer : uint8_t {
   kDzV,
   kWeightParts,
   kBiasParts,
+  kBlockIndex,
+  kDkPieces, // of the selected branch: gradients of keys, of pieces of the queries that list a block
+  kDvPieces,
+  // Gradients of nsa.
+  kDeltaCmp,
+  kDeltaSel,
+  kDeltaWin,
+  kWeightCmp, // the gates as numbers
+  kWeightSel,
+  kWeightWin,
+  kDqSum,
+  kDKComp,
+  kDVComp,
+  kDkCmpParts,
+  kDvCmpParts,
+  kDkBlocks, // gradients of tokens, through compression
+  kDvBlocks,
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
 
 // A buffer is an array [copies, rows, heads, columns].
 struct GraphBuffer {
-  enum class Copies : uint8_t { kOne, kTwo, kSplits, kCmpSplits, kParts, kIndexParts };
+  enum class Copies : uint8_t {
+    kOne,
+    kTwo,
+    kSplits,
+    kCmpSplits,
+    kQueryParts,
+    kCmpQueryParts,
+    kWeightParts,
+    kIndexParts
+  };
   enum class Rows : uint8_t {
     kSequences,
+    kEntries,    // the sequences in the dense layout, one in the packed one
     kCompressed, // the compressed rows of all sequences
     kKeys,       // the keys that the operator attends, tokens or compressed rows, of all sequences
+    kTokens,     // the keys of all sequences
+    kPieces,     // the keys of a selection block, for each piece of the inverse of lists
     kStaged,     // the tokens of all new compressed blocks
     kChunk,      // the queries of a chunk
     kQueries,    // all queries
@@ -118,7 +157,8 @@ struct GraphBuffer {
     kScoreBlocks,
     kKeptBlocks,
     kHidden,
-    kWeights
+    kWeights,
+    kIndex
   };
 
   Buffer buffer;
@@ -138,7 +178,8 @@ enum class Order : uint8_t {
   kColumnRowHead,
   kRowHead,
   kRowHeadColumn,
-  kRowHeadPiece, // pieces of 16 columns
+  kRowHeadPiece,    // pieces of 16 columns
+  kEntryHeadColumn, // the rows of the buffer are entries
   kEntryRowHeadPiece,
   kCopyRowColumn,
   kRowColumn,
@@ -170,9 +211,12 @@ struct GraphNode {
     kForScores,     // if the branch of the output is on, or as kForLists
     kForLists,      // if a later kernel reads the lists of blocks, or the caller has bound `block_list`
     kForCallerList, // if the caller has bound `block_list`
-    kForIndex,      // if the caller has bound `block_index`
+    kForOptional,   // if the caller has bound an output that the operator has on request
     kWithoutLse,    // if the caller has not bound `lse`
-    kForOptional    // if the caller has bound an output that the operator has on request
+    kWithoutBlocks, // if the caller has not bound both compressed keys and values
+    kWithoutOutput, // if the caller has not bound the output of the branch
+    kWithoutIndex,  // if the caller has not bound `block_index`
+    kWithIndex      // if the caller has bound `block_index`
   };
 
   Role role;
@@ -191,7 +235,7 @@ struct GraphNode {
   bool bindsOperands = false; // the operands of the operator are arguments, before `bindings`
   std::span<const Binding> bindings{};
   // Sets the arguments that are no views.
-  void (*prepare)(KernelCall &kernelCall, const Spec &spec, const WorkspaceLayout &layout) = nullptr;
+  void (*prepare)(KernelCall &kernelCall, const Spec &spec, const WorkspaceLayout &layout, const Call &call) = nullptr;
 
   bool isIn(const Spec &spec, const Maxima &maxima) const {
     return (branches == 0 || (spec.branches & branches) != 0) && (!isNeeded || isNeeded(spec, maxima));

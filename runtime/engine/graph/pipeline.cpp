@@ -31,6 +31,8 @@ std::array<int64_t, kMaxCoordinates> stridesOf(Order order, const WorkspaceLayou
     return {at.row, at.columns, 1};
   case Order::kRowHeadPiece:
     return {at.row, at.columns, kPiece};
+  case Order::kEntryHeadColumn:
+    return {at.row, at.columns, 1};
   case Order::kEntryRowHeadPiece:
     return {entry, at.row, at.columns, kPiece};
   case Order::kRowColumn:
@@ -119,23 +121,25 @@ Status PipelineRun::run() const {
   setScalar(base.scalars, Scalar::kLists, readsLists());
   if (layout.has(Buffer::kTable))
     base[View::kSequences] = viewOf(Buffer::kTable, Order::kRowColumn, 0);
-  const auto isWhole = [](const LaunchStep &step) { return !step.node->isChunked; };
-  const auto chunked = std::ranges::find_if_not(launches, isWhole);
-  const auto past = std::find_if(chunked, launches.end(), isWhole);
-  for (auto step = launches.begin(); step != chunked; ++step)
-    NSA_RETURN_IF_ERROR(launch(*step, base, 0));
-  for (int64_t first = 0; chunked != past && first < call.timeQ; first += layout.chunk) {
-    const int64_t end = std::min(first + layout.chunk, call.timeQ);
+  const auto chunked = std::ranges::find_if(launches, [](const LaunchStep &step) { return step.node->isChunked; });
+  const auto behind =
+      std::find_if(chunked, launches.end(), [](const LaunchStep &step) { return !step.node->isChunked; });
+  NSA_RETURN_IF_ERROR(launch({launches.begin(), chunked}, base, 0));
+  for (int64_t first = 0; chunked != behind && first < call.timeQ; first += layout.chunk) {
+    const int64_t past = std::min(first + layout.chunk, call.timeQ);
     KernelCall chunk = base;
     setScalar(chunk.scalars, Scalar::kQueryBegin, first);
-    setScalar(chunk.scalars, Scalar::kQueryEnd, end);
-    chunk.grid.maxSeqlenQ = std::min(base.grid.maxSeqlenQ, end - first);
-    chunk.grid.maxTokensQ = (rules.spec.layout == Layout::kPacked ? 1 : base.grid.batch) * (end - first);
-    for (auto step = chunked; step != past; ++step)
-      NSA_RETURN_IF_ERROR(launch(*step, chunk, first));
+    setScalar(chunk.scalars, Scalar::kQueryEnd, past);
+    chunk.grid.maxSeqlenQ = std::min(base.grid.maxSeqlenQ, past - first);
+    chunk.grid.maxTokensQ = (rules.spec.layout == Layout::kPacked ? 1 : base.grid.batch) * (past - first);
+    NSA_RETURN_IF_ERROR(launch({chunked, behind}, chunk, first));
   }
-  for (auto step = past; step != launches.end(); ++step)
-    NSA_RETURN_IF_ERROR(launch(*step, base, 0));
+  return launch({behind, launches.end()}, base, 0);
+}
+
+Status PipelineRun::launch(std::span<const LaunchStep> steps, const KernelCall &base, int64_t first) const {
+  for (const LaunchStep &step : steps)
+    NSA_RETURN_IF_ERROR(launch(step, base, first));
   return Status::ok();
 }
 
@@ -146,7 +150,7 @@ Status PipelineRun::launch(const LaunchStep &step, const KernelCall &base, int64
   KernelCall kernelCall = base;
   bind(step, first, kernelCall);
   if (node.prepare)
-    node.prepare(kernelCall, rules.spec, layout);
+    node.prepare(kernelCall, rules.spec, layout, call);
   if (!node.sharesKeys)
     return launch(step, kernelCall, node.role);
   constexpr int32_t kSelWin = kBranchSel | kBranchWin;
@@ -191,14 +195,20 @@ bool PipelineRun::isWanted(const GraphNode &node) const {
     return callerList || readsLists();
   case GraphNode::Launch::kForCallerList:
     return callerList;
-  case GraphNode::Launch::kForIndex:
-    return call[T::kBlockIndex].data != nullptr;
   case GraphNode::Launch::kWithoutLse:
     return call[T::kLse].data == nullptr;
   case GraphNode::Launch::kForOptional:
     return std::ranges::any_of(operandsOf(rules.spec.op), [&](const Operand &operand) {
       return operand.role == Operand::Role::kOptionalOut && call[operand.name].data;
     });
+  case GraphNode::Launch::kWithoutBlocks:
+    return call[T::kKComp].data == nullptr || call[T::kVComp].data == nullptr;
+  case GraphNode::Launch::kWithoutOutput:
+    return call[node.output == kBranchCmp ? T::kOCmp : node.output == kBranchSel ? T::kOSel : T::kOWin].data == nullptr;
+  case GraphNode::Launch::kWithIndex:
+    return call[T::kBlockIndex].data != nullptr;
+  case GraphNode::Launch::kWithoutIndex:
+    return call[T::kBlockIndex].data == nullptr;
   }
   return true;
 }

@@ -84,6 +84,8 @@ struct PipelineRun {
   Status run() const;
 
 private:
+  // Launches the kernels of steps, of one chunk of queries or of none.
+  Status launch(std::span<const LaunchStep> steps, const KernelCall &base, int64_t first) const;
   // Launches the kernel of a step, if the call needs it. `base` has the arguments that all steps share, and `first` is
   // the first query of the chunk.
   Status launch(const LaunchStep &step, const KernelCall &base, int64_t first) const;

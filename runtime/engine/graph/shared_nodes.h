@@ -7,7 +7,18 @@
 #include "runtime/engine/graph/workspace.h"
 #include "runtime/model/operators.h"
 
+#include <algorithm>
+#include <array>
+
 namespace nsa {
+
+// One array behind the other.
+template <typename T, size_t... kSizes> constexpr auto joined(const std::array<T, kSizes> &...arrays) {
+  std::array<T, (kSizes + ...)> result{};
+  auto next = result.begin();
+  ((next = std::ranges::copy(arrays, next).out), ...);
+  return result;
+}
 
 // Where nothing is compressed, one kernel serves whatever cmp_block and cmp_stride are.
 inline void dropCompression(Spec &step, const Spec &whole) {
@@ -20,10 +31,10 @@ inline bool isPacked(const Spec &spec, const Maxima &) {
   return spec.layout == Layout::kPacked && readsLengths(spec.op);
 }
 
-// Tells the kernel how many programs share what is summed, each of which writes a part.
-inline void countParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout) {
-  call.grid.splits = layout.parts;
-  setScalar(call.scalars, Scalar::kSplits, layout.parts);
+// Tells a kernel how many programs share what is summed, each of which writes a part.
+inline void setSplits(KernelCall &call, int64_t splits) {
+  call.grid.splits = splits;
+  setScalar(call.scalars, Scalar::kSplits, splits);
 }
 
 inline constexpr Binding kLengths[] = {{View::kCacheSeqlens, TensorName::kCacheSeqlens},
@@ -47,29 +58,44 @@ inline constexpr GraphBuffer kTableBuffer = {Buffer::kTable,
 inline bool hasLists(const Spec &spec, const Maxima &) {
   return !definitionOf(spec.op).hasBranches() || spec.hasBranch(kBranchSel);
 }
-inline void countIndexParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout) {
-  call.grid.splits = layout.indexParts;
-  setScalar(call.scalars, Scalar::kSplits, layout.indexParts);
+inline void countIndexParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout, const Call &) {
+  setSplits(call, layout.indexParts);
 }
 
-inline constexpr Binding kIndexBindings[] = {
-    {View::kBlockList, TensorName::kBlockList},
-    {View::kListLengths, Binding::kNoTensor, Buffer::kListLengths},
-    {View::kBlockCounts, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadColumn},
-    {View::kCountRows, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadPiece},
-    {View::kBlockIndex, TensorName::kBlockIndex}};
-constexpr GraphNode indexNode(Role role, Operator op) {
+constexpr std::array<Binding, 5> indexBindings(Buffer index) {
+  return {{{View::kBlockList, TensorName::kBlockList},
+           {View::kListLengths, Binding::kNoTensor, Buffer::kListLengths},
+           {View::kBlockCounts, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadColumn},
+           {View::kCountRows, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadPiece},
+           {View::kBlockIndex, TensorName::kBlockIndex, index, Order::kEntryHeadColumn}}};
+}
+inline constexpr auto kIndexBindings = indexBindings(Buffer::kNone);
+inline constexpr auto kOwnIndexBindings = indexBindings(Buffer::kBlockIndex); // where the caller may have none
+constexpr GraphNode indexNode(Role role, Operator op, std::span<const Binding> bindings, GraphNode::Launch launch) {
   return {.role = role,
           .op = op,
           .isNeeded = hasLists,
           .change = dropCompression,
-          .launch = GraphNode::Launch::kForIndex,
-          .bindings = kIndexBindings,
+          .launch = launch,
+          .bindings = bindings,
           .prepare = countIndexParts};
 }
-inline constexpr GraphNode kIndexLengthsNode = indexNode(Role::kIndexLengths, Operator::kIndexLengths);
-inline constexpr GraphNode kIndexCountsNode = indexNode(Role::kIndexCounts, Operator::kIndexCounts);
-inline constexpr GraphNode kIndexFillNode = indexNode(Role::kIndexFill, Operator::kIndexFill);
+inline constexpr GraphNode kIndexLengthsNode =
+    indexNode(Role::kIndexLengths, Operator::kIndexLengths, kIndexBindings, GraphNode::Launch::kAlways);
+inline constexpr GraphNode kIndexCountsNode =
+    indexNode(Role::kIndexCounts, Operator::kIndexCounts, kIndexBindings, GraphNode::Launch::kAlways);
+inline constexpr GraphNode kIndexFillNode =
+    indexNode(Role::kIndexFill, Operator::kIndexFill, kIndexBindings, GraphNode::Launch::kAlways);
+// Of gradients.
+inline constexpr GraphNode kOwnLengthsNode =
+    indexNode(Role::kIndexLengths, Operator::kIndexLengths, kOwnIndexBindings, GraphNode::Launch::kAlways);
+inline constexpr GraphNode kOwnCountsNode =
+    indexNode(Role::kIndexCounts, Operator::kIndexCounts, kOwnIndexBindings, GraphNode::Launch::kWithoutIndex);
+inline constexpr GraphNode kOwnFillNode =
+    indexNode(Role::kIndexFill, Operator::kIndexFill, kOwnIndexBindings, GraphNode::Launch::kWithoutIndex);
+inline constexpr GraphBuffer kBlockIndexBuffer = {Buffer::kBlockIndex,          Role::kIndexFill,
+                                                  GraphBuffer::Rows::kEntries,  GraphBuffer::Heads::kKv,
+                                                  GraphBuffer::Columns::kIndex, TensorRole::kIndex};
 inline constexpr GraphBuffer kListLengthsBuffer = {Buffer::kListLengths,       Role::kIndexLengths,
                                                    GraphBuffer::Rows::kTimes,  GraphBuffer::Heads::kKv,
                                                    GraphBuffer::Columns::kOne, TensorRole::kIndex};

@@ -31,16 +31,12 @@ int64_t keptScores(const Spec &spec, const Maxima &maxima) {
   return segment ? (scoreBlocks(spec, maxima) + segment - 1) / segment * keptOfSegment(spec) : 0;
 }
 
-int64_t partsOf(const Spec &spec, const Maxima &maxima) {
-  const OperatorDef &def = definitionOf(spec.op);
-  return def.isAttentionGradient() ? queryParts(spec, maxima) : def.sumsOverTokens() ? weightParts(spec, maxima) : 1;
-}
-
 // The extents of the arrays of a graph, where a plan's maxima allow most.
 struct Extents {
   const Spec &spec;
   const Maxima &maxima;
   const ShareRanges &shares;
+  GradientParts parts{};
   Saturated chunk = 0; // queries
 
   bool isPacked() const { return spec.layout == Layout::kPacked; }
@@ -53,11 +49,17 @@ struct Extents {
     switch (kind) {
     case Rows::kSequences:
       return maxima.batch;
+    case Rows::kEntries:
+      return entries();
     case Rows::kCompressed:
       return Saturated(maxima.batch) * spec.compressedBlocks(maxima.seqlenK);
     case Rows::kKeys:
       return Saturated(maxima.batch) *
              (fieldsOf(spec.op) & kCmpGeometry ? spec.compressedBlocks(maxima.seqlenK) : maxima.seqlenK);
+    case Rows::kTokens:
+      return Saturated(maxima.batch) * maxima.seqlenK;
+    case Rows::kPieces:
+      return Saturated(piecesOfAll(spec, maxima)) * spec.selBlock;
     case Rows::kStaged: // all new tokens, and for each sequence the tokens of an unfinished block
       return queries() + Saturated(maxima.batch) * (spec.cmpBlock - 1);
     case Rows::kChunk:
@@ -103,6 +105,8 @@ struct Extents {
       return hidden();
     case kWeights:
       return std::max({int64_t{spec.qkDim}, int64_t{spec.vDim}, hidden()});
+    case kIndex:
+      return indexPlaces(spec, maxima);
     }
     return 0;
   }
@@ -118,8 +122,12 @@ struct Extents {
       return shares.counts[0] + shares.counts[1] + shares.counts[2];
     case kCmpSplits:
       return shares.counts[0];
-    case kParts:
-      return partsOf(spec, maxima);
+    case kQueryParts:
+      return parts.own;
+    case kCmpQueryParts:
+      return parts.cmp;
+    case kWeightParts:
+      return parts.weights;
     case kIndexParts:
       return indexParts(spec, maxima);
     }
@@ -174,14 +182,14 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, size_t scra
   definitionScratch = 0;
   compared = {};
   present = 0;
-  uint32_t roles = 0;
+  uint64_t roles = 0;
   for (const GraphNode &node : graph.nodes)
     if (node.isIn(spec, maxima))
-      roles |= uint32_t{1} << static_cast<int>(node.role);
+      roles |= uint64_t{1} << static_cast<int>(node.role);
   shares = graph.isOfFew ? ShareRanges(spec, maxima) : ShareRanges();
-  parts = partsOf(spec, maxima);
+  parts = GradientParts::make(spec, maxima);
   indexParts = nsa::indexParts(spec, maxima);
-  Extents extents{.spec = spec, .maxima = maxima, .shares = shares};
+  Extents extents{.spec = spec, .maxima = maxima, .shares = shares, .parts = parts};
   const ElementTypes types = spec.types();
   const auto isMade = [&](const GraphBuffer &buffer) { return (roles >> static_cast<int>(buffer.maker) & 1) != 0; };
   GraphRows row;

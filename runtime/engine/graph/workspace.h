@@ -68,7 +68,7 @@ struct WorkspaceLayout {
   }
 
   ShareRanges shares;     // for decode with few queries
-  int64_t parts = 1;      // of gradients of keys (queryParts) or of weights (weightParts)
+  GradientParts parts;    // of gradients
   int64_t indexParts = 1; // of the inverse of lists (key_splits.h)
   int64_t compRows = 0;   // of all sequences together; 0 in the dense layout
   size_t definitionScratch = 0;

@@ -1,5 +1,6 @@
 #include "runtime/engine/tune/kernel_trial.h"
 
+#include "runtime/base/key_splits.h"
 #include "runtime/base/sequence_fields.h"
 #include "runtime/base/signature.h"
 #include "runtime/engine/call/call.h"
@@ -117,6 +118,16 @@ Sizes fit(const Budget &budget, const Spec &spec, const Maxima &maxima) {
   return sizes;
 }
 
+// Leaves out the rows that no kernel writes.
+void keepRows(TuningResult::Output &output, const std::vector<bool> &written) {
+  std::vector<float> kept;
+  for (size_t row = 0; row < written.size(); ++row)
+    if (written[row])
+      kept.insert(kept.end(), output.values.begin() + static_cast<int64_t>(row) * output.rowElements,
+                  output.values.begin() + static_cast<int64_t>(row + 1) * output.rowElements);
+  output.values = std::move(kept);
+}
+
 } // namespace
 
 TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima) {
@@ -174,11 +185,10 @@ Status KernelTrial::fillOperands() {
   Spec whole = spec; // the most work that the kernel may have
   whole.branches = kAllBranches;
   for (const Operand &operand : def.operands) {
-    // `reads` is for tests, without tables a kernel computes its angles, most keys begin at position 0, and other
-    // kernels invert lists.
+    // `reads` is for tests, without tables a kernel computes its angles, and most keys begin at position 0.
     const Lead lead = tensorRule(operand.name).lead;
     if (takes(whole, operand.name) && operand.name != TensorName::kReads && lead != Lead::kPositions &&
-        lead != Lead::kSequences && lead != Lead::kEntries)
+        lead != Lead::kSequences)
       NSA_RETURN_IF_ERROR(fill(operand));
   }
   return Status::ok();
@@ -236,9 +246,14 @@ Status KernelTrial::fill(const Operand &operand) {
           DeviceBuffer::allocate(device, static_cast<size_t>(std::max<int64_t>(elements, 1) * dtypeBytes(dtype)),
                                  drawSkipped(draw)));
       buffers.push_back(std::move(buffer));
-      if (isList)
-        NSA_RETURN_IF_ERROR(fillLists(buffers.back(), lengths));
-      else if (!isOutput)
+      if (isList) {
+        const std::vector<int32_t> lists = drawLists(lengths);
+        NSA_RETURN_IF_ERROR(device.upload(buffers.back().data(), lists.data(), lists.size() * sizeof(int32_t)));
+        call[operand.view] = viewOf(operand, buffers.back().data(), lengths);
+        NSA_RETURN_IF_ERROR(addIndex(call, lengths, lists));
+        continue;
+      }
+      if (!isOutput)
         NSA_RETURN_IF_ERROR(fillDrawn(device, buffers.back().data(), dtype, elements,
                                       rule.role == TensorRole::kStatistics ? kTypicalLse : 0, draw));
     }
@@ -256,7 +271,7 @@ Status KernelTrial::fill(const Operand &operand) {
 // A quarter each of what is met: lists as local as a trained model's (neighbours draw from one small set), drawn anew
 // for each query, one set for all of a cluster, and the nearest blocks. One kind alone would tune for the wrong
 // problem. The first and the own block are always among them.
-Status KernelTrial::fillLists(const DeviceBuffer &buffer, const Lengths &lengths) {
+std::vector<int32_t> KernelTrial::drawLists(const Lengths &lengths) {
   enum Kind { kTrained, kRandom, kClustered, kRecent, kKinds };
   constexpr int64_t kSameKind = 256;                      // queries
   constexpr int64_t kNeighbours[kKinds] = {32, 1, 64, 1}; // queries that share a set
@@ -294,7 +309,45 @@ Status KernelTrial::fillLists(const DeviceBuffer &buffer, const Lengths &lengths
       }
     }
   }
-  return host.empty() ? Status::ok() : device.upload(buffer.data(), host.data(), host.size() * sizeof(int32_t));
+  return host;
+}
+
+Result<DeviceBuffer *> KernelTrial::addBuffer(const std::vector<int32_t> &values) {
+  NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer,
+                       DeviceBuffer::allocate(device, std::max<size_t>(values.size(), 1) * sizeof(int32_t)));
+  NSA_RETURN_IF_ERROR(device.upload(buffer.data(), values.data(), values.size() * sizeof(int32_t)));
+  return &buffers.emplace_back(std::move(buffer));
+}
+
+Status KernelTrial::addIndex(KernelCall &call, const Lengths &lengths, std::span<const int32_t> lists) {
+  const OperatorDef &def = definitionOf(spec.op);
+  if (!def.mayTake(View::kListLengths) && !def.mayTake(View::kBlockIndex))
+    return Status::ok();
+  const int64_t item = itemQueries(spec, maxima), heads = spec.kvHeads;
+  const DrawnIndex drawn(spec, {lengths.q, lengths.k}, lists, item);
+  const bool packed = spec.layout == Layout::kPacked;
+  NSA_ASSIGN_OR_RETURN(const DeviceBuffer *listLengths, addBuffer(drawn.listLengths));
+  call[View::kListLengths] =
+      ViewSlots::make(listLengths->data(), DType::kI32, {packed ? 0 : lengths.q[0] * heads, heads, 1});
+  NSA_ASSIGN_OR_RETURN(const DeviceBuffer *index, addBuffer(drawn.index));
+  call[View::kBlockIndex] =
+      ViewSlots::make(index->data(), DType::kI32, {packed ? 0 : heads * drawn.places, drawn.places, 1});
+  if (!def.mayTake(View::kDkPieces))
+    return Status::ok();
+  call.grid.splits = piecesOfSequence(spec, item, call.grid.maxSeqlenQ, call.grid.maxSeqlenK);
+  const bool isChecked = &call == &checkedCall;
+  for (const auto &[view, columns] : {std::pair(View::kDkPieces, spec.qkDim), std::pair(View::kDvPieces, spec.vDim)}) {
+    const int64_t elements = static_cast<int64_t>(drawn.written.size()) * columns;
+    NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer, DeviceBuffer::allocate(device, static_cast<size_t>(elements * 4)));
+    call[view] = ViewSlots::make(buffer.data(), DType::kF32, {heads * columns, columns});
+    if (isChecked)
+      outputs.push_back(
+          {std::string(viewRule(view).name), TuningResult::Kind::kRows, columns, elements, buffer.data(), DType::kF32});
+    buffers.push_back(std::move(buffer));
+  }
+  if (isChecked)
+    writtenRows = drawn.written;
+  return Status::ok();
 }
 
 KernelCall KernelTrial::begin(const Lengths &lengths) const {
@@ -350,6 +403,8 @@ Result<TuningResult> KernelTrial::check(const LoadedKernel &kernel) {
     if (values.kind == TuningResult::Kind::kLists)
       for (size_t i = 0; i < checkedLengths.q.size(); ++i)
         values.addOwnBlocks(spec, checkedLengths.k[i] - checkedLengths.q[i], checkedLengths.q[i]);
+    if (!writtenRows.empty())
+      keepRows(values, writtenRows);
     result.outputs.push_back(std::move(values));
   }
   return result;

@@ -8,10 +8,12 @@
 #pragma once
 
 #include "runtime/engine/report/timed_shape.h"
+#include "runtime/engine/tune/drawn_index.h"
 #include "runtime/engine/tune/trial.h"
 
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace nsa {
@@ -43,7 +45,10 @@ private:
   };
   Status fillOperands();
   Status fill(const Operand &operand);
-  Status fillLists(const DeviceBuffer &buffer, const Lengths &lengths);
+  std::vector<int32_t> drawLists(const Lengths &lengths);
+  // Of the kernels of gradients of `sel`: what they take besides lists, and the parts of the gradients that they write.
+  Status addIndex(KernelCall &call, const Lengths &lengths, std::span<const int32_t> lists);
+  Result<DeviceBuffer *> addBuffer(const std::vector<int32_t> &values);
   KernelCall begin(const Lengths &lengths) const;
   Status addTable(KernelCall &call, const Lengths &lengths);
   int64_t rowsOf(Lead lead, const Lengths &lengths) const;
@@ -59,6 +64,7 @@ private:
   Lengths timedLengths, checkedLengths;
   std::vector<DeviceBuffer> buffers;
   std::vector<ComparedOutput> outputs;
+  std::vector<bool> writtenRows; // of outputs; empty: all
   KernelCall timedCall, checkedCall;
   TrialLaunches launches;
   TimedShape shape;

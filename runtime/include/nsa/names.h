@@ -12,12 +12,12 @@
  *   dense, window  Q, K_WIN else K, V_WIN else V, [K_OFFSET] -> OUT, [LSE], [READS]
  *   compress       K_CMP else K, V_CMP else V, weights      -> K_COMP, V_COMP
  *   cmp            Q_CMP else Q, K_COMP, V_COMP, [K_OFFSET] -> OUT, [LSE], [READS]
- *   select         Q_CMP else Q, K_COMP, [LSE of cmp]       -> BLOCK_LIST, [BLOCK_INDEX]
+ *   select         Q_CMP else Q, K_COMP, [LSE of cmp]       -> BLOCK_LIST
  *   invert         BLOCK_LIST                              -> BLOCK_INDEX
  *   sel            Q, K_SEL else K, V_SEL else V, BLOCK_LIST -> OUT, [LSE], [READS]
  *   combine        O_CMP, O_SEL, O_WIN (of the branches that are on), GATES -> OUT
  *   nsa            Q, Q_CMP else Q, K_* else K, V_* else V, weights, GATES
- *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [BLOCK_INDEX], [K_COMP], [V_COMP], [READS]
+ *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [K_COMP], [V_COMP], [READS]
  *   decode         the inputs of nsa, for the new tokens alone; CACHE_SEQLENS, [BLOCK_TABLE], K_SEL_CACHE else K_CACHE,
  *                  K_WIN_CACHE else K_CACHE, the same for V_*, K_COMP_CACHE, V_COMP_CACHE, K_RAW, V_RAW. The call reads
  *                  and writes all tensors of the cache except BLOCK_TABLE, which the call only reads.
@@ -29,6 +29,12 @@
  *   cmp_bwd        Q_CMP else Q, K_COMP, V_COMP, OUT, LSE, D_OUT -> D_Q_CMP or D_Q, D_K_COMP, D_V_COMP, [DELTA]
  *   compress_bwd   K_CMP else K, V_CMP else V, weights, D_K_COMP, D_V_COMP
  *                  -> D_K_CMP or D_K, D_V_CMP or D_V, [D_ and the name of each weight that the call reads]
+ *   sel_bwd        Q, K_SEL else K, V_SEL else V, BLOCK_LIST, [BLOCK_INDEX], OUT, LSE, D_OUT
+ *                  -> D_Q, D_K_SEL or D_K, D_V_SEL or D_V, [DELTA]
+ *   nsa_bwd        Q, Q_CMP else Q, K_* else K, V_* else V, weights, GATES, LSE_CMP, LSE_SEL, LSE_WIN, BLOCK_LIST,
+ *                  [BLOCK_INDEX], [O_CMP], [O_SEL], [O_WIN], [K_COMP and V_COMP], D_OUT
+ *                  -> D_Q, D_Q_CMP or D_Q, D_K_* or D_K, D_V_* or D_V, D_GATES,
+ *                     [D_ and the name of each weight that the call reads]
  *
  * D_X is the gradient of X, and has the shape of X. A call binds D_K_WIN if it reads K_WIN, and D_K if it reads K, and so
  * for the others. The gradients read OUT and LSE as the forward pass wrote them. Sums are fp32, and each gradient is rounded
@@ -47,7 +53,7 @@
  *   LSE                        fp32 [.., query_heads]
  *   D_OUT, D_GATES, D_O_CMP, D_O_SEL, D_O_WIN, D_Q, D_K, D_V, D_K_WIN, D_V_WIN, D_K_CMP, D_V_CMP, D_Q_CMP
  *                              the shape of the tensor whose gradient it is, and so the next two rows
- *   D_K_COMP, D_V_COMP, D_PE_K, D_PE_V, D_W_K, D_W_V, D_B_K, D_B_V
+ *   D_K_SEL, D_V_SEL, D_K_COMP, D_V_COMP, D_PE_K, D_PE_V, D_W_K, D_W_V, D_B_K, D_B_V
  *   D_W1_K, D_W1_V, D_B1_K, D_B1_V, D_W2_K, D_W2_V, D_B2_K, D_B2_V
  *   DELTA                      fp32 [.., query_heads]: the sum over v_dim of D_OUT times OUT
  *   LSE_CMP, LSE_SEL, LSE_WIN  fp32 [.., query_heads]
@@ -115,9 +121,9 @@ typedef enum nsa_name {
   NSA_D_K_CMP = 70,
   NSA_D_V_CMP = 71, NSA_D_PE_K = 72, NSA_D_PE_V = 73, NSA_D_W_K = 74, NSA_D_W_V = 75, NSA_D_B_K = 76, NSA_D_B_V = 77,
   NSA_D_W1_K = 78, NSA_D_W1_V = 79, NSA_D_B1_K = 80, NSA_D_B1_V = 81, NSA_D_W2_K = 82, NSA_D_W2_V = 83,
-  NSA_D_B2_K = 84, NSA_D_B2_V = 85
+  NSA_D_B2_K = 84, NSA_D_B2_V = 85, NSA_D_K_SEL = 86, NSA_D_V_SEL = 87
 } nsa_name;
 /* clang-format on */
-enum { NSA_NAMES = 86 };
+enum { NSA_NAMES = 88 };
 
 #endif

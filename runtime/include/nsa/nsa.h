@@ -102,7 +102,9 @@ typedef enum nsa_op {
   NSA_OP_WINDOW_BWD = 13,  /* the gradients of window */
   NSA_OP_CMP_BWD = 14,     /* the gradients of cmp */
   NSA_OP_INVERT = 15,      /* finds which queries list each block */
-  NSA_OP_COMPRESS_BWD = 16 /* the gradients of compress */
+  NSA_OP_COMPRESS_BWD = 16, /* the gradients of compress */
+  NSA_OP_SEL_BWD = 17,     /* the gradients of sel */
+  NSA_OP_NSA_BWD = 18      /* the gradients of nsa */
 } nsa_op;
 
 /* How a block of keys or values becomes one row. x[i] is the key or value of token i of the block, and pe[i] is an

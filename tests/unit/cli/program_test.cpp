@@ -293,7 +293,7 @@ TEST_F(Program, EveryOperatorTakesWhatIsGeneratedForIt) {
       scratch.write("pages.json", R"({"query_heads": 2, "kv_heads": 1, "qk_dim": 16, "page_size": 64})");
   for (const std::string &op :
        {"dense", "window", "compress", "cmp", "select", "sel", "combine", "nsa", "decode", "rotate", "rotate_bwd",
-        "combine_bwd", "dense_bwd", "window_bwd", "cmp_bwd", "invert", "compress_bwd"})
+        "combine_bwd", "dense_bwd", "window_bwd", "cmp_bwd", "invert", "compress_bwd", "sel_bwd", "nsa_bwd"})
     for (const std::string &path : {shape, packed, pages}) {
       const Outcome made = run("generate --op " + op + " --config " + path + " --seqlen-k 150 --output " + output);
       ASSERT_EQ(made.code, 0) << op << "\n" << made.err;

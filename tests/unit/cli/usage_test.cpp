@@ -109,7 +109,7 @@ TEST_F(Usage, AMistypedNameOfAValueGetsTheListAndTheNearestName) {
   expectUsageError("explain --op windw --config x",
                    "--op: windw must be one of dense, window, compress, cmp, select, "
                    "sel, combine, nsa, decode, rotate, rotate_bwd, combine_bwd, "
-                   "dense_bwd, window_bwd, cmp_bwd, invert, compress_bwd: did you mean window?\nRun");
+                   "dense_bwd, window_bwd, cmp_bwd, invert, compress_bwd, sel_bwd, nsa_bwd: did you mean window?\nRun");
   expectUsageError("explain --op 1 --config x", "--op: 1 must be one of dense, window, ");
   expectUsageError("run --op nsa --miss tuen",
                    "--miss: tuen must be one of default, fail, tune, background: did you mean tune?");

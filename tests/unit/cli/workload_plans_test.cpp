@@ -215,7 +215,7 @@ TEST(WorkloadPlans, WhatIsWrongInALineIsNamedWithIt) {
   expectSecond(changedLine(kDecode, "/op", "decoed"),
                ": op = \"decoed\": must be one of dense, window, compress, cmp, "
                "select, sel, combine, nsa, decode, rotate, rotate_bwd, combine_bwd, "
-               "dense_bwd, window_bwd, cmp_bwd, invert, compress_bwd");
+               "dense_bwd, window_bwd, cmp_bwd, invert, compress_bwd, sel_bwd, nsa_bwd");
   expectSecond(changedLine(kDecode, "/op", "append"), ": op = \"append\": must be one of dense");
   expectSecond(changedLine(kDecode, "/op", 3), ": op = 3: must be a text");
   expectSecond(changedLine(kDecode, "/batch", nullptr), ": batch = (absent): must be a whole number from 1");

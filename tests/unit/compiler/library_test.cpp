@@ -37,7 +37,7 @@ TEST_F(TileLibraries, HaveTheCodesOfTheStatusWord) {
       ++codes;
     }
   });
-  EXPECT_EQ(codes, static_cast<int64_t>(DeviceStatusCode::kBadKOffset)) << "each code has a name";
+  EXPECT_EQ(codes, static_cast<int64_t>(DeviceStatusCode::kWrongIndex)) << "each code has a name";
 }
 
 TEST_F(TileLibraries, HaveTheFieldsOfTheTableInTheirOrder) {

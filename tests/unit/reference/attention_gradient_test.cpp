@@ -1,5 +1,5 @@
 // The gradients of the reference against differences of its forward pass.
-#include "tools/reference/attention_gradient.h"
+#include "tools/reference/gradient/attention_gradient.h"
 
 #include "tests/harness/seed.h"
 #include "tests/unit/reference/drawn.h"

@@ -1,5 +1,5 @@
 // The gradients of compression against differences of phi.
-#include "tools/reference/compression_gradient.h"
+#include "tools/reference/gradient/compression_gradient.h"
 
 #include "tests/harness/seed.h"
 #include "tests/unit/reference/drawn.h"
@@ -29,8 +29,8 @@ struct Side {
         for (int64_t head = 0; head < spec.kvHeads; ++head) {
           std::vector<double> tokens;
           for (int64_t i = 0; i < spec.cmpBlock * columns; ++i)
-            tokens.push_back(view.at(sequence.keyBatch,
-                                     sequence.keyBegin + block * spec.cmpStride + i / columns, head, i % columns));
+            tokens.push_back(view.at(sequence.keyBatch, sequence.keyBegin + block * spec.cmpStride + i / columns, head,
+                                     i % columns));
           const std::vector<double> row = function(tokens);
           for (int64_t column = 0; column < columns; ++column)
             sum += row[column] * gradient.at(sequence.keyBatch, sequence.blockBegin + block, head, column);
@@ -142,12 +142,8 @@ TEST(CompressionGradient, AReluThatIsZeroHasNoSlope) {
   spec.cmpKind = CmpKind::kMlp;
   spec.mlpHidden = 1;
   const Phi phi{.w1 = one.view(), .w2 = one.view()};
-  const Compression compression{.spec = spec,
-                                .k = zero.view(),
-                                .v = one.view(),
-                                .phiK = phi,
-                                .phiV = phi,
-                                .sequences = denseSequences(1, 0, 1)};
+  const Compression compression{
+      .spec = spec, .k = zero.view(), .v = one.view(), .phiK = phi, .phiV = phi, .sequences = denseSequences(1, 0, 1)};
   const CompressionGradient gradient = differentiate(compression, one.view(), one.view());
   EXPECT_EQ(gradient.k.tokens, std::vector<double>{0});
   EXPECT_EQ(gradient.v.tokens, std::vector<double>{1});

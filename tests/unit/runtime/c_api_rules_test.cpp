@@ -292,18 +292,18 @@ TEST_F(CApi, RulesOfKeyOffsets) {
 }
 
 TEST(Operators, TheHeaderHasTheNumbersOfTheTable) {
-  const nsa_op numbers[] = {NSA_OP_DENSE,      NSA_OP_WINDOW,      NSA_OP_COMPRESS,  NSA_OP_CMP,        NSA_OP_SELECT,
-                            NSA_OP_SEL,        NSA_OP_COMBINE,     NSA_OP_NSA,       NSA_OP_DECODE,     NSA_OP_ROTATE,
-                            NSA_OP_ROTATE_BWD, NSA_OP_COMBINE_BWD, NSA_OP_DENSE_BWD, NSA_OP_WINDOW_BWD, NSA_OP_CMP_BWD,
-                            NSA_OP_INVERT,     NSA_OP_COMPRESS_BWD};
+  const nsa_op numbers[] = {NSA_OP_DENSE,      NSA_OP_WINDOW,       NSA_OP_COMPRESS,  NSA_OP_CMP,        NSA_OP_SELECT,
+                            NSA_OP_SEL,        NSA_OP_COMBINE,      NSA_OP_NSA,       NSA_OP_DECODE,     NSA_OP_ROTATE,
+                            NSA_OP_ROTATE_BWD, NSA_OP_COMBINE_BWD,  NSA_OP_DENSE_BWD, NSA_OP_WINDOW_BWD, NSA_OP_CMP_BWD,
+                            NSA_OP_INVERT,     NSA_OP_COMPRESS_BWD, NSA_OP_SEL_BWD,   NSA_OP_NSA_BWD};
   std::string names;
   for (const nsa_op number : numbers)
     names += std::string(findPublicOperator(number)->name) + " ";
   EXPECT_EQ(names, "dense window compress cmp select sel combine nsa decode rotate rotate_bwd combine_bwd dense_bwd "
-                   "window_bwd cmp_bwd invert compress_bwd ");
+                   "window_bwd cmp_bwd invert compress_bwd sel_bwd nsa_bwd ");
   EXPECT_EQ(std::size(numbers), publicOperators().size());
   EXPECT_EQ(findPublicOperator(-1), nullptr);
-  EXPECT_EQ(findPublicOperator(NSA_OP_COMPRESS_BWD + 1), nullptr) << "internal operators have no number";
+  EXPECT_EQ(findPublicOperator(NSA_OP_NSA_BWD + 1), nullptr) << "internal operators have no number";
 }
 
 TEST_F(CApi, RulesOfSpecAndMaxima) {

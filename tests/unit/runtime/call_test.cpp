@@ -7,9 +7,11 @@
 
 #include <functional>
 #include <gtest/gtest.h>
+
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 using namespace nsa;
 
@@ -26,7 +28,6 @@ struct TestCall {
   Bindings bindings;
   std::array<int32_t, 3> offsetsQ = {0, 30, 80}, offsetsK = {0, 40, 120};
   std::array<int32_t, 2> cacheLengths = {0, 30}, firstKeys = {-64, 16};
-  alignas(16) std::byte memory[64];
 
   TestCall(Operator op, Layout layout) {
     spec.op = op;
@@ -66,6 +67,8 @@ struct TestCall {
     if (spec.op == Operator::kDecode)
       set(T::kCacheSeqlens, cacheLengths.data(), DType::kI32, {2});
   }
+  // Tensors lie apart.
+  static void *placeOf(T name) { return reinterpret_cast<void *>((static_cast<uintptr_t>(name) + 1) << 32); }
   void bind(T name) {
     const TensorRule &rule = tensorRule(name);
     std::vector<int64_t> shape;
@@ -79,7 +82,7 @@ struct TestCall {
       shape = packed ? std::vector<int64_t>() : std::vector<int64_t>{2};
       shape.push_back(spec.kvHeads);
       shape.push_back((packed ? timeK() / spec.selBlock + 4 : timeK() / spec.selBlock + 1) + timeQ() * spec.selCount);
-      return set(name, memory, spec.types().of(rule.role), shape);
+      return set(name, placeOf(name), spec.types().of(rule.role), shape);
     } else if (rule.lead != Lead::kNone) {
       if (spec.layout == Layout::kDense)
         shape.push_back(2);
@@ -89,7 +92,7 @@ struct TestCall {
     }
     for (int i = 0; i < rule.axisCount; ++i)
       shape.push_back(axisExtent(rule.axes[static_cast<size_t>(i)], spec));
-    set(name, memory, spec.types().of(rule.role), shape);
+    set(name, placeOf(name), spec.types().of(rule.role), shape);
   }
   void set(T name, void *data, DType dtype, const std::vector<int64_t> &shape) {
     Tensor &tensor = bindings[name];
@@ -121,7 +124,8 @@ struct TestCall {
 constexpr Operator kOperators[] = {
     Operator::kDense,    Operator::kWindow,    Operator::kCompress, Operator::kCmp,    Operator::kSelect,
     Operator::kSel,      Operator::kCombine,   Operator::kNsa,      Operator::kDecode, Operator::kCombineBwd,
-    Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd,   Operator::kInvert, Operator::kCompressBwd};
+    Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd,   Operator::kInvert, Operator::kCompressBwd,
+    Operator::kSelBwd,   Operator::kNsaBwd};
 
 TEST(Call, WellFormedCallsPass) {
   for (Operator op : kOperators)
@@ -160,91 +164,21 @@ TEST(Call, EachRequiredTensorIsMissedByName) {
   for (Operator op : kOperators) {
     TestCall complete(op, Layout::kDense);
     for (const Operand &operand : operandsOf(op)) {
-      if (!takes(complete.spec, operand.name))
-        continue;
+      const bool hasPartner = operand.name == T::kQCmp || operand.name == T::kDQCmp || operand.name == T::kKComp ||
+                              operand.name == T::kVComp;
+      if (!takes(complete.spec, operand.name) || (op == Operator::kNsaBwd && hasPartner))
+        continue; // GradientsOfTwoTensorsHaveTwoNames drops both
       TestCall call(op, Layout::kDense);
       call.drop(operand.name);
-      if (operand.name == T::kBlockList && operand.isOptional())
-        call.drop(T::kBlockIndex); // which needs the lists
       // q stays where it stands for q_cmp.
       const bool served = operand.isOptional() || call.bindings.find(operand.otherwise);
       const Status status = call.check();
       EXPECT_EQ(status.isOk(), served) << operatorName(op) << " without " << tensorName(operand.name);
       if (!served)
-        EXPECT_EQ(status.error().field, tensorName(operand.otherwise)) << operatorName(op);
+        EXPECT_EQ(status.error().field, tensorName(gradientOf(operand.name) ? operand.name : operand.otherwise))
+            << operatorName(op);
     }
   }
-}
-
-// The inverse of lists has a part for each sequence. Its room bounds the keys that no tensor shows.
-TEST(Call, TheInverseOfListsHasItsShape) {
-  const auto refused = [](Operator op, Layout layout, auto damage) {
-    TestCall call(op, layout);
-    damage(call.bindings[T::kBlockIndex]);
-    return call.check();
-  };
-  for (const Operator op : {Operator::kInvert, Operator::kSelect, Operator::kNsa})
-    for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
-      SCOPED_TRACE(std::string(operatorName(op)) + " " + std::string(layoutName(layout)));
-      const bool packed = layout == Layout::kPacked;
-      const auto last = static_cast<size_t>(packed ? 1 : 2);
-      const Status heads = refused(op, layout, [&](Tensor &index) { index.shape[last - 1] = 3; });
-      EXPECT_EQ(heads.error().field, "block_index.shape");
-      EXPECT_NE(heads.error().rule.find("kv_heads"), std::string::npos) << heads.toString();
-      const Status type = refused(op, layout, [](Tensor &index) { index.dtype = DType::kF32; });
-      EXPECT_EQ(type.error().field, "block_index.dtype") << type.toString();
-      const Status rank = refused(op, layout, [](Tensor &index) { index.rank -= 1; });
-      EXPECT_EQ(rank.error().field, "block_index.rank") << rank.toString();
-      // Blocks of 16 tokens: 64 tokens of invert and select, 96 of nsa; packed 80 queries, and 120 keys of nsa.
-      const int64_t offsets = packed ? (op == Operator::kNsa ? 7 : 5) + 4 : (op == Operator::kNsa ? 6 : 4) + 1;
-      const int64_t queries = packed ? 320 : 256;
-      const auto ofRoom = [&](int64_t room) {
-        return refused(op, layout, [&](Tensor &index) {
-          index.shape[last] = room;
-          index.strides[last - 1] = room;
-          if (!packed)
-            index.strides[0] = 2 * room;
-        });
-      };
-      const Status room = ofRoom(offsets + queries - 1);
-      EXPECT_EQ(room.error().field, "block_index.shape") << room.toString();
-      EXPECT_NE(room.error().rule.find("dimension " + std::to_string(last) + " must be at least " +
-                                       std::to_string(offsets + queries) + ": " + std::to_string(offsets) +
-                                       " for offsets and " + std::to_string(queries) + " for queries"),
-                std::string::npos)
-          << room.toString();
-      const Status enough = ofRoom(offsets + queries);
-      if (!packed || op == Operator::kNsa)
-        EXPECT_TRUE(enough.isOk()) << enough.toString();
-      else // room for 95 keys, and there are 120
-        EXPECT_EQ(enough.error().field, "cu_seqlens_k[2]") << enough.toString();
-      EXPECT_TRUE(ofRoom(offsets + queries + 2).isOk());
-    }
-  TestCall dense(Operator::kInvert, Layout::kDense);
-  dense.bindings[T::kBlockIndex].shape[0] = 3;
-  EXPECT_NE(dense.check().error().rule.find("batch of block_list"), std::string::npos) << dense.check().toString();
-  // More places than an int32 counts.
-  TestCall large(Operator::kInvert, Layout::kDense);
-  large.spec.selCount = 128;
-  large.maxima = {.batch = 2, .tokensQ = int64_t{2} << 24, .seqlenQ = 1 << 24, .seqlenK = 1 << 24};
-  Tensor &list = large.bindings[T::kBlockList], &index = large.bindings[T::kBlockIndex];
-  list.shape[1] = 1 << 24, list.shape[3] = 128;
-  index.shape[2] = std::numeric_limits<int32_t>::max();
-  index.strides[0] = 2 * (index.strides[1] = index.shape[2]);
-  const Status many = large.check();
-  EXPECT_EQ(many.error().field, "block_index.shape") << many.toString();
-  EXPECT_NE(many.error().rule.find("2^31 - 1 places"), std::string::npos) << many.toString();
-  EXPECT_NE(many.error().hint.find("several calls"), std::string::npos) << many.toString();
-}
-
-// Lists in the workspace are of a chunk of queries.
-TEST(Call, TheInverseNeedsTheLists) {
-  TestCall call(Operator::kNsa, Layout::kDense);
-  call.drop(T::kBlockList);
-  const Status status = call.check();
-  EXPECT_EQ(status.error().field, "block_list");
-  EXPECT_EQ(status.error().value, "absent");
-  EXPECT_NE(status.error().rule.find("block_index"), std::string::npos) << status.toString();
 }
 
 TEST(Call, OneKAndVServeAllBranches) {
@@ -276,6 +210,47 @@ TEST(Call, GradientsAreOfTheTensorsThatAreRead) {
   call.bind(T::kDKWin);
   EXPECT_EQ(call.check().error().field, "d_k_win");
   EXPECT_EQ(call.check().error().rule, "is the gradient of k_win, which this call does not read");
+}
+
+// A gradient of one name does not serve where two tensors are read.
+TEST(Call, GradientsOfTwoTensorsHaveTwoNames) {
+  TestCall call(Operator::kNsaBwd, Layout::kDense);
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+  call.drop(T::kDQCmp);
+  EXPECT_EQ(call.check().error().field, "d_q_cmp");
+  EXPECT_EQ(call.check().error().rule, "must be bound");
+  call.drop(T::kQCmp);
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+  call.drop(T::kKComp);
+  EXPECT_EQ(call.check().error().field, "k_comp");
+  EXPECT_EQ(call.check().error().rule, "k_comp and v_comp must be bound together");
+  call.drop(T::kVComp);
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+}
+
+TEST(Call, GradientsShareNoMemory) {
+  TestCall call(Operator::kWindowBwd, Layout::kDense);
+  const auto refusal = [&](T gradient, void *data) {
+    void *before = std::exchange(call.bindings[gradient].data, data);
+    const Status status = call.check();
+    call.bindings[gradient].data = before;
+    return status.isOk() ? "" : status.error().field + " " + status.error().rule.substr(0, 48);
+  };
+  EXPECT_EQ(refusal(T::kDQ, call.bindings[T::kQ].data), "d_q.data a gradient must not share memory with q, which i");
+  EXPECT_EQ(refusal(T::kDKWin, call.bindings[T::kDVWin].data),
+            "d_k_win.data a gradient must not share memory with d_v_win, w");
+  // Slices of one array, [batch, tokens, d_k and d_v, ..].
+  Tensor &dK = call.bindings[T::kDKWin], &dV = call.bindings[T::kDVWin];
+  const int64_t row = dK.shape[2] * dK.shape[3] + dV.shape[2] * dV.shape[3];
+  for (Tensor *slice : {&dK, &dV}) {
+    slice->strides[1] = row;
+    slice->strides[0] = row * slice->shape[1];
+  }
+  const auto element = static_cast<size_t>(dtypeBytes(dK.dtype));
+  dV.data = static_cast<std::byte *>(dK.data) + static_cast<size_t>(dK.shape[2] * dK.shape[3]) * element;
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+  dV.data = static_cast<std::byte *>(dV.data) - 16;
+  EXPECT_EQ(call.check().error().field, "d_k_win.data");
 }
 
 // Where a compressed block is one token, kernels address blocks as tokens, and the tensor has so many.
@@ -315,9 +290,9 @@ TEST(Call, BrokenRulesNameTensorValueAndRule) {
       {Operator::kCompressBwd, Layout::kDense, "d_v_cmp.shape", "[2, 95, 2, 16]", "must be 96 (as k_cmp)",
        [](TestCall &c) { c.bindings[T::kDVCmp].shape[1] = 95; }},
       {Operator::kCompressBwd, Layout::kDense, "d_w_k", "bound", "no tensor of operator compress_bwd",
-       [](TestCall &c) { c.set(T::kDWK, c.memory, DType::kBf16, {16, 24, 24}); }},
+       [](TestCall &c) { c.set(T::kDWK, TestCall::placeOf(T::kQ), DType::kBf16, {16, 24, 24}); }},
       {Operator::kCompress, Layout::kDense, "w_k", "bound", "no tensor of operator compress",
-       [](TestCall &c) { c.set(T::kWK, c.memory, DType::kBf16, {16, 24, 24}); }},
+       [](TestCall &c) { c.set(T::kWK, TestCall::placeOf(T::kWK), DType::kBf16, {16, 24, 24}); }},
       {Operator::kSelect, Layout::kDense, "block_list.shape", "[2, 64, 2, 5]", "must be 4 (sel_count)",
        [](TestCall &c) { c.bindings[T::kBlockList].shape[3] = 5; }},
       {Operator::kSelect, Layout::kDense, "block_list.dtype", "bf16", "must be int32",

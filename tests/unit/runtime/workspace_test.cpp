@@ -52,16 +52,6 @@ struct Sizes {
         pieces.insert(pieces.end(), {queries * out, queries * reads});
   }
 
-  // Of the inverse of lists.
-  void addIndex(std::vector<int64_t> &pieces) const {
-    const int64_t queries = isPacked ? m.max_tokens_q : m.max_batch * m.max_seqlen_q;
-    const int64_t tiles = ceildiv(bucket(m.max_seqlen_k), int64_t{64} * s.sel_block);
-    const int64_t programs = bucket(m.max_batch) * bucket(tiles) * bucket(s.kv_heads);
-    const int64_t parts = std::clamp<int64_t>(std::min(ceildiv(2048, programs), bucket(m.max_seqlen_q) / 128), 1, 64);
-    const int64_t blocks = up(ceildiv(m.max_seqlen_k, s.sel_block), 128);
-    pieces.insert(pieces.end(), {4 * queries * s.kv_heads, 4 * parts * m.max_batch * s.kv_heads * blocks});
-  }
-
   int64_t forward() const {
     std::vector<int64_t> pieces;
     if (isPacked)
@@ -70,8 +60,6 @@ struct Sizes {
       for (const int64_t dim : {s.qk_dim, s.v_dim})
         pieces.push_back(m.max_batch * compressed(m.max_seqlen_k) * s.kv_heads * dim * kElement);
     addChunk(pieces);
-    if (hasSel)
-      addIndex(pieces);
     return placed(pieces);
   }
 
@@ -171,7 +159,7 @@ TEST_F(Workspace, OfTheForwardIsTheFormula) {
 // Their kernels return at once and have no scratch.
 TEST_F(Workspace, OfOneKernelIsItsTableOfSequences) {
   for (const nsa_layout layout : {NSA_LAYOUT_DENSE, NSA_LAYOUT_PACKED})
-    for (const nsa_op op : {NSA_OP_WINDOW, NSA_OP_CMP, NSA_OP_SELECT, NSA_OP_COMBINE, NSA_OP_INVERT}) {
+    for (const nsa_op op : {NSA_OP_WINDOW, NSA_OP_CMP, NSA_OP_SELECT, NSA_OP_COMBINE}) {
       ForwardCall call(layout);
       call.spec.op = op;
       enlarge(call, 3, 70, 70);
@@ -182,8 +170,6 @@ TEST_F(Workspace, OfOneKernelIsItsTableOfSequences) {
         pieces.push_back(32 * 3);
       if (op == NSA_OP_SELECT)
         pieces.insert(pieces.end(), {queries * 4 * 64, queries * 64 * 192 * kElement});
-      if (op == NSA_OP_SELECT || op == NSA_OP_INVERT)
-        Sizes(call).addIndex(pieces);
       expectSize(call, placed(pieces));
     }
 }

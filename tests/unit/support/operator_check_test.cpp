@@ -1,6 +1,7 @@
 // What a check of gradients says of rows without a finite reference, and of what the forward pass saved.
-#include "tools/reference/attention_gradient.h"
+#include "tools/reference/gradient/attention_gradient.h"
 #include "tools/reference/elements.h"
+#include "tools/reference/nsa_gradient.h"
 #include "tools/support/operator_check.h"
 
 #include <gtest/gtest.h>
@@ -74,6 +75,71 @@ TEST_F(OperatorCheckTest, RowsOfGradientsAreJudgedByTheLimitsOfGradients) {
   EXPECT_FALSE(near.within());
   EXPECT_TRUE(near.isUnjudged()) << near.toString();
   EXPECT_FALSE(checkOperator(inputs, gradients(1 + 3 * limit)).isUnjudged());
+}
+
+// The gradients of nsa in fp64.
+NamedTensors nsaGradients(const OperatorInputs &inputs) {
+  const Spec &spec = inputs.spec;
+  reference::Nsa nsa = referenceNsa(inputs);
+  const auto view = [&](T name) { return viewOf(spec, name, inputs[name]); };
+  nsa.kComp = view(T::kKComp);
+  nsa.vComp = view(T::kVComp);
+  nsa.blockLists = listView(spec, inputs[T::kBlockList]);
+  const reference::NsaGradient exact = reference::differentiate(
+      nsa, reference::forward(nsa), reference::readRows(nsa.sequences, view(T::kDOut), spec.queryHeads, spec.vDim));
+  NamedTensors outputs;
+  const auto put = [&](T name, const std::vector<double> &values) {
+    HostTensor &tensor = outputs[name] = HostTensor::make(DType::kF32, shapeOf(spec, name, inputs.extents));
+    for (size_t i = 0; i < values.size(); ++i)
+      reference::storeElement(tensor.dtype, tensor.bytes.data(), static_cast<int64_t>(i), values[i]);
+  };
+  std::vector<double> q = exact.branches[1].q;
+  for (size_t i = 0; i < q.size(); ++i)
+    q[i] += exact.branches[0].q[i] + exact.branches[2].q[i];
+  put(T::kDQ, q);
+  put(T::kDGates, exact.gates);
+  put(T::kDKCmp, exact.compression.k.tokens);
+  put(T::kDVCmp, exact.compression.v.tokens);
+  put(T::kDKSel, exact.branches[1].keys[0].k);
+  put(T::kDVSel, exact.branches[1].keys[0].v);
+  put(T::kDKWin, exact.branches[2].keys[0].k);
+  put(T::kDVWin, exact.branches[2].keys[0].v);
+  return outputs;
+}
+
+// Single queries and keys of nsa_bwd: each gradient is looked at, at the first and at the last one.
+TEST(GradientCheck, ComparesSingleRowsOfTheGradientOfNsa) {
+  constexpr int64_t kTokens = 64;
+  Spec spec;
+  spec.op = Operator::kNsaBwd;
+  spec.dtype = DType::kF32;
+  spec.queryHeads = 2;
+  spec.kvHeads = 1;
+  spec.qkDim = spec.vDim = 4;
+  spec.cmpBlock = spec.selBlock = 16;
+  spec.cmpStride = 8;
+  spec.selCount = 3;
+  spec.window = 8;
+  const OperatorInputs inputs = drawInputs(spec, {{kTokens}, {kTokens}}, 1);
+  const std::vector<int64_t> rows = {0, 20, kTokens - 1};
+  const NamedTensors right = nsaGradients(inputs);
+  const OperatorCheck check = checkOperator(inputs, right, rows);
+  EXPECT_TRUE(check.within()) << check.toString();
+  EXPECT_EQ(check.outputs.size(), right.size());
+  for (const auto &[name, tensor] : right)
+    for (const int64_t token : {int64_t{0}, kTokens - 1}) {
+      NamedTensors wrong = right;
+      HostTensor &changed = wrong.at(name);
+      const int64_t element = token * (changed.elements() / kTokens);
+      reference::storeElement(changed.dtype, changed.bytes.data(), element, 1000);
+      const OperatorCheck found = checkOperator(inputs, wrong, rows);
+      for (const OutputCheck &output : found.outputs)
+        EXPECT_EQ(output.within, output.name != tensorName(name)) << tensorName(name) << " of " << token;
+    }
+  // A query that is not compared.
+  NamedTensors elsewhere = right;
+  reference::storeElement(DType::kF32, elsewhere.at(T::kDQ).bytes.data(), 8 * 5, 1000);
+  EXPECT_TRUE(checkOperator(inputs, elsewhere, rows).within());
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-#include "tools/reference/compression_gradient.h"
+#include "tools/reference/gradient/compression_gradient.h"
 
 namespace nsa::reference {
 namespace {

@@ -11,7 +11,7 @@ namespace nsa::reference {
 // Of K or of V; D is the head size.
 struct CompressedGradient {
   std::vector<double> tokens; // [key rows, kv_heads, D], the rows as `keyRows` numbers them
-  std::vector<bool> covered;  // [key rows, kv_heads]: a block has the token. The gradients of other tokens are exactly 0
+  std::vector<bool> covered; // [key rows, kv_heads]: a block has the token. The gradients of other tokens are exactly 0
   PhiGradient phi;
 };
 

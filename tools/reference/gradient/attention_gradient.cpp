@@ -1,4 +1,4 @@
-#include "tools/reference/attention_gradient.h"
+#include "tools/reference/gradient/attention_gradient.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,7 @@ public:
         q(readRow(a.q, sequence.batch, sequence.queryBegin + query, head, a.spec.qkDim)) {}
 
   void add(const AttentionResult &result, const std::vector<double> &dOut, AttentionGradient &gradient,
-           KeyGradient &keys) const {
+           KeyGradient *keys) const {
     double &delta = gradient.delta[row];
     delta = dot(&result.out[row * a.spec.vDim], &dOut[row * a.spec.vDim], a.spec.vDim);
     for (const KeyRange &range : allowedKeys(a, sequence, query, kvHead))
@@ -38,8 +38,8 @@ public:
         addKey(key, result.lse[row], delta, dOut, keys, key, &gradient.q[row * a.spec.qkDim], &gradient.qTerms[row]);
   }
 
-  // What the query adds to the gradients of one key, which stand at `place`, and to its own unless they are null.
-  void addKey(int64_t key, double lse, double delta, const std::vector<double> &dOut, KeyGradient &keys, int64_t place,
+  // What the query adds to the gradients of one key, which stand at `place`, and to its own, each unless it is null.
+  void addKey(int64_t key, double lse, double delta, const std::vector<double> &dOut, KeyGradient *keys, int64_t place,
               double *dQ, double *qTerms) const {
     const double scale = softmaxScale(a.spec);
     const double *dRow = &dOut[row * a.spec.vDim];
@@ -48,11 +48,13 @@ public:
     const double weight = std::exp(scale * dot(q.data(), k.data(), a.spec.qkDim) - lse);
     const double dScore = weight * (dot(v.data(), dRow, a.spec.vDim) - delta);
     const double term = scale * weight * norm(dRow, a.spec.vDim) * norm(v.data(), a.spec.vDim);
-    const int64_t keyRow = place * a.spec.kvHeads + kvHead;
-    keys.attended[keyRow] = true;
-    keys.kTerms[keyRow] += term * term * dot(q.data(), q.data(), a.spec.qkDim);
-    addScaled(&keys.v[keyRow * a.spec.vDim], weight, dRow, a.spec.vDim);
-    addScaled(&keys.k[keyRow * a.spec.qkDim], scale * dScore, q.data(), a.spec.qkDim);
+    if (keys) {
+      const int64_t keyRow = place * a.spec.kvHeads + kvHead;
+      keys->attended[keyRow] = true;
+      keys->kTerms[keyRow] += term * term * dot(q.data(), q.data(), a.spec.qkDim);
+      addScaled(&keys->v[keyRow * a.spec.vDim], weight, dRow, a.spec.vDim);
+      addScaled(&keys->k[keyRow * a.spec.qkDim], scale * dScore, q.data(), a.spec.qkDim);
+    }
     if (dQ) {
       addScaled(dQ, scale * dScore, k.data(), a.spec.qkDim);
       *qTerms += term * term * dot(k.data(), k.data(), a.spec.qkDim);
@@ -78,9 +80,8 @@ KeyGradient zeros(const Spec &spec, int64_t keys) {
           .kTerms = std::vector(static_cast<size_t>(keys * spec.kvHeads), 0.0)};
 }
 
-} // namespace
-
-AttentionGradient differentiate(const Attention &a, const AttentionResult &result, const std::vector<double> &dOut) {
+AttentionGradient differentiateAll(const Attention &a, const AttentionResult &result, const std::vector<double> &dOut,
+                                   bool withKeys) {
   const int64_t rows = rowEnd(a.sequences);
   AttentionGradient gradient;
   gradient.q.assign(rows * a.spec.queryHeads * a.spec.qkDim, 0.0);
@@ -89,12 +90,23 @@ AttentionGradient differentiate(const Attention &a, const AttentionResult &resul
   for (const Sequence &sequence : a.sequences) {
     const bool isCompressed = definitionOf(a.spec.op).keys == MetKeys::kBlocks;
     const int64_t keys = isCompressed ? a.spec.compressedBlocks(sequence.keys) : sequence.keys;
-    KeyGradient &own = gradient.keys.emplace_back(zeros(a.spec, keys));
+    KeyGradient *own = withKeys ? &gradient.keys.emplace_back(zeros(a.spec, keys)) : nullptr;
     for (int64_t query = 0; query < sequence.queries; ++query)
       for (int64_t head = 0; head < a.spec.queryHeads; ++head)
         QueryGradient(a, sequence, query, head).add(result, dOut, gradient, own);
   }
   return gradient;
+}
+
+} // namespace
+
+AttentionGradient differentiate(const Attention &a, const AttentionResult &result, const std::vector<double> &dOut) {
+  return differentiateAll(a, result, dOut, /*withKeys=*/true);
+}
+
+AttentionGradient differentiateQueries(const Attention &a, const AttentionResult &result,
+                                       const std::vector<double> &dOut) {
+  return differentiateAll(a, result, dOut, /*withKeys=*/false);
 }
 
 KeyGradient differentiateKey(const Attention &a, const Sequence &sequence, int64_t key, const SavedRows &saved,
@@ -104,7 +116,7 @@ KeyGradient differentiateKey(const Attention &a, const Sequence &sequence, int64
     for (int64_t head = 0; head < a.spec.queryHeads; ++head) {
       const int64_t row = (sequence.firstRow + query) * a.spec.queryHeads + head;
       if (const QueryGradient own(a, sequence, query, head); own.mayAttend(key))
-        own.addKey(key, saved.lse[row], saved.delta[row], dOut, gradient, 0, nullptr, nullptr);
+        own.addKey(key, saved.lse[row], saved.delta[row], dOut, &gradient, 0, nullptr, nullptr);
     }
   return gradient;
 }

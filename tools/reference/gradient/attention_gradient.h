@@ -28,6 +28,9 @@ struct AttentionGradient {
 // `dOut` has the gradient of each element of `result.out`, which `attend` made of the same problem.
 AttentionGradient differentiate(const Attention &attention, const AttentionResult &result,
                                 const std::vector<double> &dOut);
+// The same for queries alone: `keys` of the result is empty.
+AttentionGradient differentiateQueries(const Attention &attention, const AttentionResult &result,
+                                       const std::vector<double> &dOut);
 
 // What a forward pass saved for the gradients of keys, [rows, query_heads].
 struct SavedRows {

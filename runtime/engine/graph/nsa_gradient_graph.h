@@ -1,0 +1,296 @@
+// The graphs of sel_bwd and nsa_bwd. docs/operators.md describes them.
+// Thread-safety: constants.
+#pragma once
+
+#include "runtime/engine/call/call.h"
+#include "runtime/engine/graph/compress_gradient_graph.h"
+#include "runtime/engine/graph/gradient_graphs.h"
+
+#include <utility>
+
+namespace nsa {
+
+// What the gradients of a branch read. Where a tensor is not bound, its buffer has what the plan computes itself.
+struct BranchNames {
+  Binding q, k, v, lse, delta, weight;
+
+  constexpr std::array<Binding, 7> inputs() const {
+    return {{q, k, v, {View::kDOut, TensorName::kDOut}, lse, delta, weight}};
+  }
+};
+inline constexpr BranchNames kSelAlone = {{View::kQ, TensorName::kQ},
+                                          {View::kK, TensorName::kKSel},
+                                          {View::kV, TensorName::kVSel},
+                                          {View::kLse, TensorName::kLse},
+                                          {View::kDelta, TensorName::kDelta, Buffer::kDelta},
+                                          {.view = View::kWeight}};
+inline constexpr BranchNames kCmpOfAll = {{View::kQ, TensorName::kQCmp},
+                                          {View::kK, TensorName::kKComp, Buffer::kKComp},
+                                          {View::kV, TensorName::kVComp, Buffer::kVComp},
+                                          {View::kLse, TensorName::kLseCmp},
+                                          {.view = View::kDelta, .buffer = Buffer::kDeltaCmp},
+                                          {.view = View::kWeight, .buffer = Buffer::kWeightCmp}};
+inline constexpr BranchNames kSelOfAll = {{View::kQ, TensorName::kQ},
+                                          {View::kK, TensorName::kKSel},
+                                          {View::kV, TensorName::kVSel},
+                                          {View::kLse, TensorName::kLseSel},
+                                          {.view = View::kDelta, .buffer = Buffer::kDeltaSel},
+                                          {.view = View::kWeight, .buffer = Buffer::kWeightSel}};
+inline constexpr BranchNames kWinOfAll = {{View::kQ, TensorName::kQ},
+                                          {View::kK, TensorName::kKWin},
+                                          {View::kV, TensorName::kVWin},
+                                          {View::kLse, TensorName::kLseWin},
+                                          {.view = View::kDelta, .buffer = Buffer::kDeltaWin},
+                                          {.view = View::kWeight, .buffer = Buffer::kWeightWin}};
+
+// --- the selected branch. A program of keys serves a piece of the queries that list a block. The pieces of a block are
+// added up.
+inline constexpr std::array<Binding, 2> kLists = {
+    {{View::kBlockList, TensorName::kBlockList}, {.view = View::kListLengths, .buffer = Buffer::kListLengths}}};
+inline constexpr std::array<Binding, 3> kPieces = {
+    {{View::kBlockIndex, TensorName::kBlockIndex, Buffer::kBlockIndex, Order::kEntryHeadColumn},
+     {.view = View::kDkPieces, .buffer = Buffer::kDkPieces, .order = Order::kRowHead},
+     {.view = View::kDvPieces, .buffer = Buffer::kDvPieces, .order = Order::kRowHead}}};
+constexpr GraphBuffer piecesBuffer(Buffer buffer, GraphBuffer::Columns columns) {
+  return partsBuffer(buffer, Role::kIndexFill, GraphBuffer::Rows::kPieces, columns);
+}
+inline constexpr GraphBuffer kDkPiecesBuffer = piecesBuffer(Buffer::kDkPieces, GraphBuffer::Columns::kQkDim);
+inline constexpr GraphBuffer kDvPiecesBuffer = piecesBuffer(Buffer::kDvPieces, GraphBuffer::Columns::kVDim);
+
+inline constexpr auto kSelDq =
+    joined(joined(kSelAlone.inputs(), kLists), std::array{Binding{View::kDQ, TensorName::kDQ}});
+inline constexpr auto kSelDkv = joined(kSelAlone.inputs(), kPieces);
+inline constexpr auto kSelSum =
+    joined(kPieces, std::array{Binding{View::kDK, TensorName::kDKSel}, Binding{View::kDV, TensorName::kDVSel}});
+inline constexpr GraphNode kSelBwdNodes[] = {
+    kSequencesNode,
+    kDeltasNode,
+    kOwnLengthsNode,
+    kIndexCheckNode,
+    {.role = Role::kDq, .op = Operator::kSelDq, .bindings = kSelDq},
+    kOwnCountsNode,
+    kOwnFillNode,
+    {.role = Role::kDkv, .op = Operator::kSelDkv, .bindings = kSelDkv, .prepare = countPieces},
+    {.role = Role::kSumParts, .op = Operator::kSumParts, .change = sumTokens, .bindings = kSelSum}};
+inline constexpr GraphBuffer kSelBwdBuffers[] = {kTableBuffer,       kDeltaBuffer,      kListLengthsBuffer,
+                                                 kBlockCountsBuffer, kBlockIndexBuffer, kDkPiecesBuffer,
+                                                 kDvPiecesBuffer};
+inline constexpr Graph kSelBwd = {kSelBwdNodes, kSelBwdBuffers, Operator::kSelBwd};
+
+// --- nsa_bwd: deltas and gates of all branches; then the gradient of the queries branch by branch, for a chunk of
+// queries; then the gradients of keys.
+
+// Where q serves q_cmp too, the gradients of the queries from the branches are added up as f32 in dq_sum, in the order
+// cmp, sel, win. The last branch rounds the sum.
+template <int32_t kBranch>
+void chainQueries(KernelCall &kernelCall, const Spec &spec, const WorkspaceLayout &, const Call &call) {
+  const bool isApart = call[TensorName::kDQCmp].data != call[TensorName::kDQ].data;
+  const int32_t chain = spec.branches & (isApart ? ~kBranchCmp : kAllBranches);
+  const bool isIn = (chain & kBranch) != 0, isFirst = (chain & (kBranch - 1)) == 0, isLast = chain < 2 * kBranch;
+  if (!isIn || isFirst)
+    kernelCall[View::kDqBase] = {};
+  if (kBranch == kBranchCmp)
+    dropWindow(kernelCall);
+  kernelCall[!isIn || isLast ? View::kDqSum : View::kDQ] = {};
+}
+
+// Keys that serve several branches have one gradient: its place is bound as the gradient of each of them.
+inline void joinGradients(KernelCall &kernelCall, const Spec &, const WorkspaceLayout &layout, const Call &) {
+  using enum View;
+  setSplits(kernelCall, layout.parts.own);
+  for (const auto &[joined, own] :
+       {std::pair(kDK, std::array{kDKCmp, kDKSel, kDKWin}), std::pair(kDV, std::array{kDVCmp, kDVSel, kDVWin})}) {
+    const auto countOf = [&](const void *data) {
+      return std::ranges::count_if(own, [&](View view) { return kernelCall[view].data == data; });
+    };
+    for (const View view : own)
+      if (kernelCall[view].data && countOf(kernelCall[view].data) > 1)
+        kernelCall[joined] = kernelCall[view];
+    for (const View view : own)
+      if (kernelCall[joined].data && kernelCall[view].data == kernelCall[joined].data)
+        kernelCall[view] = {};
+  }
+}
+
+// Where the caller has not bound what the forward pass computed, it is computed again.
+constexpr std::array<Binding, 4> forward(const BranchNames &names, Buffer out) {
+  return {{names.q, names.k, names.v, {.view = View::kOut, .buffer = out}}};
+}
+inline constexpr Binding kRecompress[] = {{View::kKComp, TensorName::kKComp, Buffer::kKComp},
+                                          {View::kVComp, TensorName::kVComp, Buffer::kVComp}};
+inline constexpr auto kForwardCmp = forward(kCmpOfAll, Buffer::kOutCmp);
+inline constexpr auto kForwardSel = joined(forward(kSelOfAll, Buffer::kOutSel), std::array{kLists[0]});
+inline constexpr auto kForwardWin = forward(kWinOfAll, Buffer::kOutWin);
+constexpr GraphNode forwardNode(Role role, Operator op, int32_t branch, std::span<const Binding> bindings) {
+  return {.role = role,
+          .op = op,
+          .branches = branch,
+          .output = branch,
+          .isChunked = true,
+          .launch = GraphNode::Launch::kWithoutOutput,
+          .bindings = bindings};
+}
+
+inline constexpr Binding kGatesBindings[] = {
+    {.view = View::kOCmp, .tensor = TensorName::kOCmp, .buffer = Buffer::kOutCmp, .branches = kBranchCmp},
+    {.view = View::kOSel, .tensor = TensorName::kOSel, .buffer = Buffer::kOutSel, .branches = kBranchSel},
+    {.view = View::kOWin, .tensor = TensorName::kOWin, .buffer = Buffer::kOutWin, .branches = kBranchWin},
+    {View::kGates, TensorName::kGates},
+    {View::kDOut, TensorName::kDOut},
+    {View::kDGates, TensorName::kDGates},
+    {.view = View::kDeltaCmp, .buffer = Buffer::kDeltaCmp},
+    {.view = View::kDeltaSel, .buffer = Buffer::kDeltaSel},
+    {.view = View::kDeltaWin, .buffer = Buffer::kDeltaWin},
+    {.view = View::kWeightCmp, .buffer = Buffer::kWeightCmp},
+    {.view = View::kWeightSel, .buffer = Buffer::kWeightSel},
+    {.view = View::kWeightWin, .buffer = Buffer::kWeightWin}};
+
+constexpr auto dqBindings(const BranchNames &names, TensorName dQ) {
+  return joined(names.inputs(),
+                std::array{Binding{View::kDQ, dQ}, Binding{.view = View::kDqSum, .buffer = Buffer::kDqSum},
+                           Binding{.view = View::kDqBase, .buffer = Buffer::kDqSum}});
+}
+inline constexpr auto kDqOfCmp = dqBindings(kCmpOfAll, TensorName::kDQCmp);
+inline constexpr auto kDqOfSel = joined(dqBindings(kSelOfAll, TensorName::kDQ), kLists);
+inline constexpr auto kDqOfWin = dqBindings(kWinOfAll, TensorName::kDQ);
+
+inline constexpr std::array kCmpParts = {Binding{.view = View::kDkParts, .buffer = Buffer::kDkCmpParts},
+                                         Binding{.view = View::kDvParts, .buffer = Buffer::kDvCmpParts}};
+inline constexpr std::array kWinParts = {Binding{.view = View::kDkParts, .buffer = Buffer::kDkParts},
+                                         Binding{.view = View::kDvParts, .buffer = Buffer::kDvParts}};
+inline constexpr std::array kCmpGradients = {
+    Binding{.view = View::kDK, .buffer = Buffer::kDKComp, .unless = Buffer::kDkCmpParts},
+    Binding{.view = View::kDV, .buffer = Buffer::kDVComp, .unless = Buffer::kDvCmpParts}};
+inline constexpr std::array kCmpSums = {Binding{.view = View::kDK, .buffer = Buffer::kDKComp},
+                                        Binding{.view = View::kDV, .buffer = Buffer::kDVComp}};
+inline constexpr std::array kThroughBlocks = {
+    Binding{.view = View::kDkBlocks, .buffer = Buffer::kDkBlocks, .order = Order::kRowHead},
+    Binding{.view = View::kDvBlocks, .buffer = Buffer::kDvBlocks, .order = Order::kRowHead}};
+inline constexpr std::array kTokenGradients = {
+    Binding{View::kDKCmp, TensorName::kDKCmp}, Binding{View::kDVCmp, TensorName::kDVCmp},
+    Binding{View::kDKSel, TensorName::kDKSel}, Binding{View::kDVSel, TensorName::kDVSel},
+    Binding{View::kDKWin, TensorName::kDKWin}, Binding{View::kDVWin, TensorName::kDVWin}};
+inline constexpr auto kDkvOfCmp = joined(kCmpOfAll.inputs(), joined(kCmpParts, kCmpGradients));
+inline constexpr auto kSumOfCmp = joined(kCmpParts, kCmpSums);
+inline constexpr auto kDkvOfSel = joined(kSelOfAll.inputs(), kPieces);
+inline constexpr auto kDkvOfWin = joined(kWinOfAll.inputs(), kWinParts);
+inline constexpr auto kSumOfAll = joined(kPieces, kWinParts, kThroughBlocks, kTokenGradients);
+
+inline constexpr auto kNsaBwdFirstNodes = std::to_array<GraphNode>(
+    {kSequencesNode,
+     {.role = Role::kCompress,
+      .op = Operator::kCompress,
+      .branches = kBranchCmp,
+      .launch = GraphNode::Launch::kWithoutBlocks,
+      .bindsOperands = true,
+      .bindings = kRecompress},
+     kOwnLengthsNode,
+     kIndexCheckNode,
+     forwardNode(Role::kCmp, Operator::kCmp, kBranchCmp, kForwardCmp),
+     forwardNode(Role::kSel, Operator::kSel, kBranchSel, kForwardSel),
+     forwardNode(Role::kWin, Operator::kWindow, kBranchWin, kForwardWin),
+     {.role = Role::kGates, .op = Operator::kCombineBwd, .isChunked = true, .bindings = kGatesBindings},
+     {.role = Role::kDqCmp,
+      .op = Operator::kAttentionDq,
+      .branches = kBranchCmp,
+      .change = attendBlocks,
+      .isChunked = true,
+      .bindings = kDqOfCmp,
+      .prepare = chainQueries<kBranchCmp>},
+     {.role = Role::kDqSel,
+      .op = Operator::kSelDq,
+      .branches = kBranchSel,
+      .isChunked = true,
+      .bindings = kDqOfSel,
+      .prepare = chainQueries<kBranchSel>},
+     {.role = Role::kDqWin,
+      .op = Operator::kAttentionDq,
+      .branches = kBranchWin,
+      .change = attendTokens,
+      .isChunked = true,
+      .bindings = kDqOfWin,
+      .prepare = chainQueries<kBranchWin>},
+     {.role = Role::kDkvCmp,
+      .op = Operator::kAttentionDkv,
+      .branches = kBranchCmp,
+      .change = attendBlocks,
+      .bindings = kDkvOfCmp,
+      .prepare = countCmpParts},
+     {.role = Role::kSumCmp,
+      .op = Operator::kSumParts,
+      .branches = kBranchCmp,
+      .isNeeded = hasCmpParts,
+      .change = sumBlocks,
+      .bindings = kSumOfCmp,
+      .prepare = countCmpParts},
+     kOwnCountsNode,
+     kOwnFillNode,
+     {.role = Role::kDkvSel,
+      .op = Operator::kSelDkv,
+      .branches = kBranchSel,
+      .bindings = kDkvOfSel,
+      .prepare = countPieces},
+     {.role = Role::kDkvWin,
+      .op = Operator::kAttentionDkv,
+      .branches = kBranchWin,
+      .change = attendTokens,
+      .bindings = kDkvOfWin,
+      .prepare = countParts}});
+inline constexpr auto kNsaBwdLastNodes = std::to_array<GraphNode>({{.role = Role::kSumParts,
+                                                                    .op = Operator::kSumParts,
+                                                                    .change = sumTokens,
+                                                                    .bindings = kSumOfAll,
+                                                                    .prepare = joinGradients}});
+inline constexpr auto kCompressOfAll =
+    CompressGradientBindings::of(Buffer::kDKComp, Buffer::kDVComp, kThroughBlocks[0], kThroughBlocks[1]);
+inline constexpr auto kNsaBwdNodes =
+    joined(kNsaBwdFirstNodes, compressGradientNodes(kCompressOfAll, kBranchCmp), kNsaBwdLastNodes);
+constexpr GraphBuffer rowsBuffer(Buffer buffer, Role maker) {
+  return {buffer,
+          maker,
+          GraphBuffer::Rows::kTimes,
+          GraphBuffer::Heads::kQuery,
+          GraphBuffer::Columns::kOne,
+          TensorRole::kStatistics};
+}
+constexpr GraphBuffer chunkBuffer(Buffer buffer, Role maker, GraphBuffer::Columns columns, TensorRole role) {
+  return {buffer, maker, GraphBuffer::Rows::kChunk, GraphBuffer::Heads::kQuery, columns, role};
+}
+constexpr GraphBuffer blocksBuffer(Buffer buffer, Role maker, GraphBuffer::Columns columns, TensorRole role) {
+  return {buffer, maker, GraphBuffer::Rows::kCompressed, GraphBuffer::Heads::kKv, columns, role};
+}
+inline constexpr auto kNsaBwdOwnBuffers = std::to_array<GraphBuffer>(
+    {kTableBuffer,
+     blocksBuffer(Buffer::kKComp, Role::kCompress, GraphBuffer::Columns::kQkDim, TensorRole::kIo),
+     blocksBuffer(Buffer::kVComp, Role::kCompress, GraphBuffer::Columns::kVDim, TensorRole::kIo),
+     chunkBuffer(Buffer::kOutCmp, Role::kCmp, GraphBuffer::Columns::kVDim, TensorRole::kIo),
+     chunkBuffer(Buffer::kOutSel, Role::kSel, GraphBuffer::Columns::kVDim, TensorRole::kIo),
+     chunkBuffer(Buffer::kOutWin, Role::kWin, GraphBuffer::Columns::kVDim, TensorRole::kIo),
+     chunkBuffer(Buffer::kDqSum, Role::kGates, GraphBuffer::Columns::kQkDim, TensorRole::kStatistics),
+     rowsBuffer(Buffer::kDeltaCmp, Role::kDqCmp),
+     rowsBuffer(Buffer::kDeltaSel, Role::kDqSel),
+     rowsBuffer(Buffer::kDeltaWin, Role::kDqWin),
+     rowsBuffer(Buffer::kWeightCmp, Role::kDqCmp),
+     rowsBuffer(Buffer::kWeightSel, Role::kDqSel),
+     rowsBuffer(Buffer::kWeightWin, Role::kDqWin),
+     blocksBuffer(Buffer::kDKComp, Role::kDkvCmp, GraphBuffer::Columns::kQkDim, TensorRole::kGradient),
+     blocksBuffer(Buffer::kDVComp, Role::kDkvCmp, GraphBuffer::Columns::kVDim, TensorRole::kGradient),
+     partsBuffer(Buffer::kDkCmpParts, Role::kSumCmp, GraphBuffer::Rows::kKeys, GraphBuffer::Columns::kQkDim,
+                 GraphBuffer::Copies::kCmpQueryParts),
+     partsBuffer(Buffer::kDvCmpParts, Role::kSumCmp, GraphBuffer::Rows::kKeys, GraphBuffer::Columns::kVDim,
+                 GraphBuffer::Copies::kCmpQueryParts),
+     kListLengthsBuffer,
+     kBlockCountsBuffer,
+     kBlockIndexBuffer,
+     kDkPiecesBuffer,
+     kDvPiecesBuffer,
+     partsBuffer(Buffer::kDkParts, Role::kDkvWin, GraphBuffer::Rows::kTokens, GraphBuffer::Columns::kQkDim,
+                 GraphBuffer::Copies::kQueryParts),
+     partsBuffer(Buffer::kDvParts, Role::kDkvWin, GraphBuffer::Rows::kTokens, GraphBuffer::Columns::kVDim,
+                 GraphBuffer::Copies::kQueryParts),
+     partsBuffer(Buffer::kDkBlocks, Role::kDx, GraphBuffer::Rows::kTokens, GraphBuffer::Columns::kQkDim),
+     partsBuffer(Buffer::kDvBlocks, Role::kDx, GraphBuffer::Rows::kTokens, GraphBuffer::Columns::kVDim)});
+inline constexpr auto kNsaBwdBuffers = joined(kNsaBwdOwnBuffers, kCompressGradientBuffers);
+inline constexpr Graph kNsaBwd = {kNsaBwdNodes, kNsaBwdBuffers, Operator::kNsaBwd};
+
+} // namespace nsa

@@ -1,0 +1,208 @@
+// The gradient of the whole forward pass: which tensors it reads and writes, what it computes again, and what holds of
+// every gradient. For every device.
+#include "tests/harness/operator_fixture.h"
+#include "tests/harness/seed.h"
+#include "tools/reference/elements.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace nsa::test {
+namespace {
+
+using T = TensorName;
+
+class NsaGradients : public OperatorTest {
+protected:
+  static Spec spec(DType dtype, Layout layout = Layout::kDense) {
+    Spec spec = smallSpec(Operator::kNsaBwd, dtype);
+    spec.layout = layout;
+    return spec;
+  }
+
+  // One tensor of each name serves all branches that may read it.
+  static OperatorInputs drawShared(const Spec &spec, const tools::SequenceLengths &lengths, bool sharesK,
+                                   bool sharesV) {
+    OperatorInputs inputs = tools::drawInputs(spec, lengths, freshSeed(), tools::Saved::kByCaller);
+    const auto share = [&](T name, std::initializer_list<T> others) {
+      inputs.tensors[name] = inputs[*others.begin()];
+      for (const T other : others)
+        inputs.tensors.erase(other);
+    };
+    if (sharesK)
+      share(T::kK, {T::kKCmp, T::kKSel, T::kKWin});
+    if (sharesV)
+      share(T::kV, {T::kVCmp, T::kVSel, T::kVWin});
+    tools::addReferenceSaved(inputs);
+    return inputs;
+  }
+
+  static std::vector<double> elements(const NamedTensors &outputs, T name) {
+    const tools::HostTensor &tensor = outputs.at(name);
+    std::vector<double> values(tensor.bytes.size() / static_cast<size_t>(dtypeBytes(tensor.dtype)));
+    reference::loadElements(tensor.dtype, tensor.bytes.data(), 0, values);
+    return values;
+  }
+
+  static void expectSameBits(const NamedTensors &outputs, const NamedTensors &others) {
+    ASSERT_EQ(outputs.size(), others.size());
+    for (const auto &[name, tensor] : outputs)
+      EXPECT_EQ(tensor.bytes, others.at(name).bytes) << tensorName(name);
+  }
+};
+
+TEST_F(NsaGradients, OneKeyServesAllBranches) {
+  for (const Layout layout : {Layout::kDense, Layout::kPacked})
+    for (const auto &[sharesK, sharesV] : {std::pair(true, true), {true, false}, {false, true}}) {
+      const OperatorInputs inputs = drawShared(spec(DType::kBf16, layout), {{150, 150}, {150, 150}}, sharesK, sharesV);
+      const NamedTensors outputs = run(inputs);
+      EXPECT_EQ(outputs.contains(T::kDK), sharesK);
+      EXPECT_EQ(outputs.contains(T::kDKSel), !sharesK);
+      EXPECT_EQ(outputs.contains(T::kDV), sharesV);
+      EXPECT_TRUE(outputs.contains(T::kDQ) && !outputs.contains(T::kDQCmp));
+      checkOutputs(inputs, outputs);
+    }
+}
+
+// Two branches share keys, and the third one has its own.
+TEST_F(NsaGradients, OneKeyServesTwoBranches) {
+  for (const T own : {T::kKCmp, T::kKSel, T::kKWin}) {
+    SCOPED_TRACE(tensorName(own));
+    OperatorInputs inputs = tools::drawInputs(spec(DType::kF32), {{150}, {150}}, freshSeed(), tools::Saved::kByCaller);
+    for (const T name : {T::kKCmp, T::kKSel, T::kKWin})
+      if (name != own) {
+        inputs.tensors[T::kK] = inputs[name];
+        inputs.tensors.erase(name);
+      }
+    tools::addReferenceSaved(inputs);
+    checkOutputs(inputs, run(inputs));
+  }
+}
+
+// The gradient of a shared `k` is the sum of separate ones, rounded once.
+TEST_F(NsaGradients, AddUp) {
+  const OperatorInputs shared = drawShared(spec(DType::kF32), {{150}, {150}}, true, true);
+  OperatorInputs apart = shared;
+  for (const T name : {T::kKCmp, T::kKSel, T::kKWin})
+    apart.tensors[name] = shared[T::kK];
+  for (const T name : {T::kVCmp, T::kVSel, T::kVWin})
+    apart.tensors[name] = shared[T::kV];
+  apart.tensors[T::kQCmp] = shared[T::kQ];
+  apart.tensors.erase(T::kK);
+  apart.tensors.erase(T::kV);
+  const NamedTensors sums = run(shared), parts = run(apart);
+  checkOutputs(apart, parts);
+  const auto expectSum = [&](T sum, std::initializer_list<T> names) {
+    const std::vector<double> whole = elements(sums, sum);
+    std::vector<double> added(whole.size());
+    for (const T name : names) {
+      const std::vector<double> own = elements(parts, name);
+      for (size_t i = 0; i < own.size(); ++i)
+        added[i] += own[i];
+    }
+    for (size_t i = 0; i < whole.size(); ++i)
+      ASSERT_NEAR(whole[i], added[i], 1e-5 * (1 + std::abs(added[i]))) << tensorName(sum) << " " << i;
+  };
+  expectSum(T::kDK, {T::kDKCmp, T::kDKSel, T::kDKWin});
+  expectSum(T::kDV, {T::kDVCmp, T::kDVSel, T::kDVWin});
+  expectSum(T::kDQ, {T::kDQCmp, T::kDQ});
+}
+
+TEST_F(NsaGradients, ComputeAgainWhatIsNotBound) {
+  for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+    OperatorInputs inputs = tools::drawInputs(spec(DType::kBf16, layout), {{90, 70}, {150, 130}}, freshSeed());
+    if (layout == Layout::kDense)
+      inputs = tools::drawInputs(spec(DType::kBf16), {{130, 130}, {150, 150}}, freshSeed());
+    for (const T name : {T::kOSel, T::kKComp, T::kVComp, T::kOCmp, T::kOWin}) {
+      inputs.tensors.erase(name);
+      if (name != T::kKComp)
+        checkOutputs(inputs, run(inputs));
+    }
+  }
+}
+
+TEST_F(NsaGradients, TakeTheCallersIndex) {
+  for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+    OperatorInputs inputs = tools::drawInputs(spec(DType::kBf16, layout), {{150, 150}, {150, 150}}, freshSeed());
+    const NamedTensors own = run(inputs);
+    OperatorInputs lists{.spec = inputs.spec, .maxima = inputs.maxima, .extents = inputs.extents, .tensors = {}};
+    lists.spec.op = Operator::kInvert;
+    for (const T name : {T::kBlockList, T::kCuSeqlensQ, T::kCuSeqlensK})
+      if (inputs.tensors.contains(name))
+        lists.tensors[name] = inputs[name];
+    inputs.tensors[T::kBlockIndex] = run(lists).at(T::kBlockIndex);
+    expectSameBits(run(inputs), own);
+  }
+}
+
+// Another inverse than that of the lists is reported, whatever it holds, and nothing is read out of range.
+TEST_F(NsaGradients, ReportAWrongIndex) {
+  const OperatorInputs right = tools::drawInputs(spec(DType::kBf16), {{150, 150}, {150, 150}}, freshSeed());
+  OperatorInputs lists{.spec = right.spec, .maxima = right.maxima, .extents = right.extents, .tensors = {}};
+  lists.spec.op = Operator::kInvert;
+  lists.tensors[T::kBlockList] = right[T::kBlockList];
+  const tools::HostTensor index = run(lists).at(T::kBlockIndex);
+  const int64_t blocks = 10, places = index.shape.back();
+  const struct {
+    const char *what;
+    std::function<void(std::span<int32_t>)> change; // of the first sequence and head
+  } wrongs[] = {{"a query in the place of another one", [&](auto own) { own[blocks + 1] += 1; }},
+                {"two queries exchanged", [&](auto own) { std::swap(own[blocks + 1], own[blocks + 2]); }},
+                {"a query that does not exist", [&](auto own) { own[blocks + 3] = 1 << 30; }},
+                {"a query below 0", [&](auto own) { own[blocks + 3] = -7; }},
+                {"an offset behind all entries", [&](auto own) { own[4] = 1 << 30; }},
+                {"an offset below 0", [&](auto own) { own[4] = -(1 << 30); }},
+                {"an entry too much", [&](auto own) { own[blocks] += 1; }},
+                {"all zeros", [&](auto own) { std::ranges::fill(own, 0); }}};
+  for (const auto &wrong : wrongs) {
+    SCOPED_TRACE(wrong.what);
+    OperatorInputs inputs = right;
+    inputs.tensors[T::kBlockIndex] = index;
+    wrong.change(integers(inputs.tensors[T::kBlockIndex]).first(static_cast<size_t>(places)));
+    const Outcome outcome = runAnyway(inputs);
+    EXPECT_EQ(outcome.status.code(), ErrorCode::kDeviceError);
+    EXPECT_NE(outcome.status.toString().find("block_index"), std::string::npos) << outcome.status.toString();
+  }
+}
+
+TEST_F(NsaGradients, AreTheSameBitsOnEachRun) {
+  const OperatorInputs inputs = tools::drawInputs(spec(DType::kBf16), {{150, 150}, {150, 150}}, freshSeed());
+  const NamedTensors first = run(inputs);
+  for (int repeat = 0; repeat < (session->isCuda() ? 100 : 3); ++repeat)
+    expectSameBits(run(inputs), first);
+}
+
+// Twice the gradient of the output gives twice each gradient, to the bit.
+TEST_F(NsaGradients, AreLinear) {
+  OperatorInputs inputs = tools::drawInputs(spec(DType::kF32), {{150}, {150}}, freshSeed());
+  const NamedTensors once = run(inputs);
+  tools::HostTensor &dOut = inputs.tensors.at(T::kDOut);
+  for (int64_t i = 0; i < static_cast<int64_t>(dOut.bytes.size()) / 4; ++i)
+    reference::storeElement(DType::kF32, dOut.bytes.data(), i,
+                            2 * reference::loadElement(DType::kF32, dOut.bytes.data(), i));
+  const NamedTensors twice = run(inputs);
+  for (const auto &[name, tensor] : once) {
+    const std::vector<double> single = elements(once, name), doubled = elements(twice, name);
+    for (size_t i = 0; i < single.size(); ++i)
+      ASSERT_EQ(doubled[i], 2 * single[i]) << tensorName(name) << " " << i;
+  }
+}
+
+// A sequence's gradients do not depend on its neighbours, nor on its place in the batch.
+TEST_F(NsaGradients, OfSequencesDoNotMix) {
+  const OperatorInputs inputs = tools::drawInputs(spec(DType::kBf16), {{150, 150, 150}, {150, 150, 150}}, freshSeed());
+  OperatorInputs turned = inputs;
+  const auto turn = [](tools::HostTensor &tensor) {
+    std::ranges::rotate(tensor.bytes, tensor.bytes.begin() + static_cast<int64_t>(tensor.bytes.size() / 3));
+  };
+  for (auto &[name, tensor] : turned.tensors)
+    if (tensorRule(name).lead != Lead::kNone)
+      turn(tensor);
+  NamedTensors expected = run(inputs);
+  for (auto &[name, tensor] : expected)
+    turn(tensor);
+  expectSameBits(run(turned), expected);
+}
+
+} // namespace
+} // namespace nsa::test
