@@ -28,8 +28,8 @@ Spec usualForward(int32_t qkDim);
 // One sequence of `tokens` tokens, all of them queries.
 BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens);
 
-// Draws the inputs of a case, with sequences of the greatest lengths.
-// Without what the gradients of attention take from the forward pass (tools::addSaved).
+// Draws the inputs of a case, with sequences of the greatest lengths, but not what gradients take from the forward pass
+// (tools::addSaved).
 tools::OperatorInputs drawInputs(const BenchCase &benchCase);
 
 // Returns the indices of the queries whose results are compared with exact results. The results of the first and the

@@ -27,9 +27,9 @@ public:
   const tools::Buffer *flush() const { return flushed.size() ? &flushed : nullptr; }
 
   // Uploads inputs for the contenders (Arena::make).
-  Result<std::unique_ptr<Arena>> arena(tools::OperatorInputs inputs, int warmUps = 3,
-                                       std::set<TensorName> wanted = {}) const {
-    return Arena::make(*device, flush(), std::move(inputs), warmUps, std::move(wanted));
+  Result<std::unique_ptr<Arena>> arena(tools::OperatorInputs inputs, int warmUps = 3, std::set<TensorName> wanted = {},
+                                       const std::set<TensorName> &withheld = {}) const {
+    return Arena::make(*device, flush(), std::move(inputs), warmUps, std::move(wanted), withheld);
   }
   // Makes the contender "nsa default", and also the contender "nsa tuned" if it is wanted. The plan of each contender
   // that `contenders` returns has run once, and its result was correct.

@@ -58,10 +58,15 @@ Result<double> timeRun(tools::Accelerator &accelerator, const tools::Buffer *flu
 }
 
 Result<std::unique_ptr<Arena>> Arena::make(tools::Accelerator &accelerator, const tools::Buffer *flush,
-                                           tools::OperatorInputs inputs, int warmUps, std::set<TensorName> wanted) {
+                                           tools::OperatorInputs inputs, int warmUps, std::set<TensorName> wanted,
+                                           const std::set<TensorName> &withheld) {
   if (definitionOf(inputs.spec.op).isForward())
     wanted.insert({TensorName::kBlockList, TensorName::kKComp, TensorName::kVComp});
+  tools::NamedTensors kept;
+  for (const TensorName name : withheld)
+    kept.insert(inputs.tensors.extract(name));
   NSA_ASSIGN_OR_RETURN(tools::DeviceOperator job, tools::DeviceOperator::upload(accelerator, inputs, wanted));
+  inputs.tensors.merge(kept);
   return std::make_unique<Arena>(accelerator, flush, warmUps, std::move(inputs), std::move(job));
 }
 

@@ -31,10 +31,11 @@ struct Arena {
   tools::DeviceOperator job;
 
   // Uploads the inputs. Of the optional outputs, the ones are computed that `wanted` names and that the check of a
-  // result needs.
+  // result needs. Plans do not get the inputs that `withheld` names, which only the check reads.
   static Result<std::unique_ptr<Arena>> make(tools::Accelerator &accelerator, const tools::Buffer *flush,
                                              tools::OperatorInputs inputs, int warmUps = 3,
-                                             std::set<TensorName> wanted = {});
+                                             std::set<TensorName> wanted = {},
+                                             const std::set<TensorName> &withheld = {});
 };
 
 class PlanContender final : public Contender {

@@ -10,7 +10,7 @@ for line in sys.stdin:
         if "program" in question:
             assert question["values"]["rows"] == "9" and question["dtype"] == "fp32"
         else:
-            assert question["op"] in ("dense", "window") and question["tokens"] > 0
+            assert question["op"] in ("dense", "dense_bwd", "window") and question["tokens"] > 0
             assert question["checked_queries"][0] == 0 and question["checked_queries"][-1] == question["tokens"] - 1
         answer = {
             "implementations": [

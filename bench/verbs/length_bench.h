@@ -45,6 +45,11 @@ struct LengthChoice {
 // implementations of `peers`, or by this library when `peers` is null. The fact `crossover` of the report has an entry
 // for each spec: the shortest measured length at which nsa was faster than dense attention.
 Result<nlohmann::ordered_json> benchPrefill(BenchDevice &device, const LengthChoice &choice, PeerProcess *peers);
+// Measures the forward pass, which saves what its gradient takes, and then the backward pass: with all that was saved,
+// and with log-sum-exps and lists alone (contender "nsa recompute"). Dense attention is measured as in benchPrefill,
+// and backward too. The fact `crossover` has two entries for each spec, whose field `pass` is "backward" and "forward
+// and backward".
+Result<nlohmann::ordered_json> benchBackward(BenchDevice &device, const LengthChoice &choice, PeerProcess *peers);
 // Measures the specs, whose operator is select: how many block lists it makes in a second, and how much memory it
 // needs. The report compares the memory of selection with the memory that all scores would need, because selection
 // never stores all scores.

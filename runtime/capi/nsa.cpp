@@ -6,6 +6,7 @@
 #include "runtime/capi/sized_structs.h"
 #include "runtime/capi/source_id.h" // made by the build
 #include "runtime/engine/call/tensor.h"
+#include "runtime/engine/graph/graph.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -130,6 +131,7 @@ nsa_status nsa_run_timed_sized(const nsa_plan *plan, const nsa_binding *bindings
                                size_t capacity, size_t *count, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
+    static_assert(kRoles <= NSA_MOST_PARTS);
     const HostList<nsa_part_time> list{times, timeBytes, capacity, count, "times", "time_bytes"};
     NSA_RETURN_IF_ERROR(list.check()); // before anything runs
     Bindings converted;

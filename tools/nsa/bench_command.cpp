@@ -62,7 +62,8 @@ Status measure(BenchFlags &flags, Measure verb) {
   if (flags.json)
     return Status::ok();
   for (const nlohmann::ordered_json &crossover : report.value("crossover", nlohmann::ordered_json::array()))
-    std::printf("\nCrossover with dense attention, %s: %s\n", crossover.value("heads", "").c_str(),
+    std::printf("\nCrossover with dense attention, %s%s: %s\n", crossover.value("heads", "").c_str(),
+                crossover.contains("pass") ? (", " + crossover.value("pass", "")).c_str() : "",
                 crossover.value("text", "").c_str());
   for (const nlohmann::ordered_json &threshold : report.value("thresholds", nlohmann::ordered_json::array()))
     std::printf("\nThreshold %s, %s: %s\n", threshold.value("route", "").c_str(), threshold.value("heads", "").c_str(),
@@ -75,7 +76,11 @@ Status measure(BenchFlags &flags, Measure verb) {
   return Status::ok();
 }
 
-Result<nlohmann::ordered_json> prefill(bench::BenchDevice &device, const BenchFlags &flags) {
+// With or without the backward pass.
+using Passes = Result<nlohmann::ordered_json> (*)(bench::BenchDevice &, const bench::LengthChoice &,
+                                                  bench::PeerProcess *);
+template <Passes measured>
+Result<nlohmann::ordered_json> besidePeers(bench::BenchDevice &device, const BenchFlags &flags) {
   std::unique_ptr<bench::PeerProcess> peers;
   const bool asked = !flags.peers.empty();
   if (!flags.noPeers && (asked || device.accelerator().isCuda())) {
@@ -89,7 +94,7 @@ Result<nlohmann::ordered_json> prefill(bench::BenchDevice &device, const BenchFl
     else
       printWarning("other implementations are not measured: " + started.status().toString());
   }
-  return bench::benchPrefill(device, flags.choice, peers.get());
+  return measured(device, flags.choice, peers.get());
 }
 
 // The choice of `flags`, with `op` as the operator of each spec.
@@ -142,6 +147,14 @@ std::pair<CLI::App &, BenchFlags &> addMeasuring(CLI::App &bench, Action &action
   addJsonFlag(command, flags.json);
   flags.name = name;
   return {command, flags};
+}
+
+void addPasses(CLI::App &bench, Action &action, const std::string &name, const std::string &purpose, Measure verb) {
+  auto [command, flags] = addMeasuring(bench, action, {}, name, purpose, verb);
+  addOption(command, "--peers FILE", flags.peers,
+            "Script that measures other implementations (default, on a GPU: torch's); without any, dense attention is "
+            "ours");
+  command.add_flag("--no-peers", flags.noPeers, "Only this library");
 }
 
 void addSearch(CLI::App &bench, Action &action) {
@@ -238,13 +251,13 @@ void printResultsPlace(const bench::LengthChoice &choice, const std::string &nam
 void addBenchCommand(CLI::App &app, Action &action) {
   CLI::App *bench = app.add_subcommand("bench", "Measure operations over lengths on this machine");
   bench->require_subcommand(1);
-  auto [command, flags] = addMeasuring(
-      *bench, action, {}, "prefill",
-      "The whole forward pass and its parts beside dense attention, and from which length on it is faster", prefill);
-  addOption(command, "--peers FILE", flags.peers,
-            "Script that measures other implementations (default, on a GPU: torch's); without any, dense attention is "
-            "ours");
-  command.add_flag("--no-peers", flags.noPeers, "Only this library");
+  addPasses(*bench, action, "prefill",
+            "The whole forward pass and its parts beside dense attention, and from which length on it is faster",
+            besidePeers<bench::benchPrefill>);
+  addPasses(*bench, action, "backward",
+            "The forward pass and its gradient beside those of dense attention, and from which length on they are "
+            "faster",
+            besidePeers<bench::benchBackward>);
   addMeasuring(*bench, action, {}, "selection", "Selection alone: lists per second, and memory", selection);
   addMeasuring(*bench, action, {}, "compress",
                "Compression by the mean, the linear map and the mlp, against what memory delivers", compress);

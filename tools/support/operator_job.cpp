@@ -405,12 +405,11 @@ Status DeviceCall::enqueue(const nsa_plan *plan) const {
 }
 
 Result<std::vector<nsa_part_time>> DeviceCall::runTimed(const nsa_plan *plan) const {
-  constexpr size_t kMostParts = 16;
-  std::vector<nsa_part_time> times(kMostParts);
+  std::vector<nsa_part_time> times(NSA_MOST_PARTS);
   size_t count = 0;
   NSA_RETURN_IF_ERROR(toStatus(nsa_run_timed(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
                                              accelerator->stream(), times.data(), times.size(), &count, nullptr)));
-  times.resize(std::min(count, kMostParts));
+  times.resize(std::min(count, times.size()));
   return times;
 }
 
@@ -434,6 +433,15 @@ Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const Operat
   return RunResult{std::move(outputs), milliseconds};
 }
 
+std::set<TensorName> savedFor(Operator op) {
+  const OperatorDef &gradient = definitionOf(op);
+  std::set<TensorName> saved;
+  for (const Operand &operand : definitionOf(gradient.gradientOf).operands)
+    if (const Operand *read = gradient.operandOf(operand.name); operand.isWritten() && read && !read->isWritten())
+      saved.insert(operand.name);
+  return saved;
+}
+
 void addReferenceSaved(OperatorInputs &inputs) {
   if (definitionOf(inputs.spec.op).isAttentionGradient())
     ReferenceSaved(inputs).addAttention();
@@ -453,10 +461,7 @@ Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &acceler
                             }) ||
         tensor == TensorName::kCuSeqlensQ || tensor == TensorName::kCuSeqlensK)
       own.tensors[tensor] = values;
-  std::set<TensorName> saved;
-  for (const Operand &operand : forward.operands)
-    if (const Operand *read = gradient.operandOf(operand.name); operand.isWritten() && read && !read->isWritten())
-      saved.insert(operand.name);
+  const std::set<TensorName> saved = savedFor(gradient.op);
   NSA_ASSIGN_OR_RETURN(const PlanHandle plan, createPlan(engine, own.spec, own.maxima, accelerator.stream()));
   NSA_ASSIGN_OR_RETURN(RunResult result, runOnce(accelerator, plan.get(), own, saved));
   for (auto &[name, tensor] : result.outputs)

@@ -87,6 +87,8 @@ OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
 enum class Saved : uint8_t { kByReference, kByCaller };
 OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed,
                           Saved saved = Saved::kByReference);
+// The outputs of the forward pass that its gradient takes as inputs.
+std::set<TensorName> savedFor(Operator gradient);
 // Adds what a gradient takes from the forward pass: computed by the reference, or by an engine of the accelerator.
 void addReferenceSaved(OperatorInputs &inputs);
 Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &accelerator);

@@ -377,11 +377,15 @@ NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, si
 /* The time of one part of a run, such as the kernel `compress` of a run of nsa. */
 typedef struct nsa_part_time {
   char name[24];       /* sequences, append, compress, cmp, scores, rank, select, ascend, sel, win, combine; of
-                          gradients deltas, dq and dkv; of other operators their own name */
+                          gradients gates, deltas, dq, dkv, the same with _cmp, _sel or _win, sum, sum_cmp,
+                          index_lengths, index_counts, index_fill, dz, dx, dw, db, sums; of other operators their own
+                          name */
   int32_t launches;    /* nsa goes through long sequences in chunks */
   double milliseconds; /* sum over the launches of the part, each from the end of the launch before to its own end; on a
                           GPU by events on `stream` */
 } nsa_part_time;
+
+#define NSA_MOST_PARTS 64 /* no run has more parts */
 
 /* nsa_run_timed is nsa_run, but waits for the result, and returns NSA_CAPTURING while `stream` captures. Fills up to
  * `capacity` entries of `times`, one for each part, in the order in which the parts were first launched. Sets *count to

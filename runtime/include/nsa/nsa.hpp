@@ -129,11 +129,11 @@ public:
                                       std::size_t workspaceBytes, void *stream = nullptr) const {
     nsa_binding converted[NSA_NAMES];
     const std::size_t given = convert(bindings, bindingCount, converted);
-    std::vector<nsa_part_time> times(kMostParts);
+    std::vector<nsa_part_time> times(NSA_MOST_PARTS);
     std::size_t count = 0;
     detail::check(nsa_run_timed(plan.get(), converted, given, workspace, workspaceBytes, stream, times.data(),
                                 times.size(), &count, nullptr));
-    times.resize(count);
+    times.resize(count < times.size() ? count : times.size());
     return times;
   }
 
@@ -169,7 +169,6 @@ public:
 
 private:
   friend class EngineView;
-  static constexpr std::size_t kMostParts = 16;
   static std::size_t convert(const Binding *bindings, std::size_t count, nsa_binding (&converted)[NSA_NAMES]) {
     if (count > NSA_NAMES)
       throw std::invalid_argument("nsa::Plan: more bindings than there are names");
