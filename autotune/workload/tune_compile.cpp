@@ -183,10 +183,10 @@ Json Compilation::report() {
     count = count.get<int>() + 1;
   }
   counts["left"] = jobs.size() * options.targets.size() - records.size();
-  return {{"report", "nsa tune --compile-only"},   {"workload", titleOf(workloads)},
-          {"operators", operatorNames(workloads)}, {"cache", kernelStore->path()},
-          {"compiler", compiler->sourceId()},      {"interrupted", isStopped.load()},
-          {"counts", std::move(counts)},           {"kernels", std::move(records)}};
+  return {
+      {"report", "nsa tune --compile-only"},   {"workload", titleOf(workloads)}, {"direction", directionOf(workloads)},
+      {"operators", operatorNames(workloads)}, {"cache", kernelStore->path()},   {"compiler", compiler->sourceId()},
+      {"interrupted", isStopped.load()},       {"counts", std::move(counts)},    {"kernels", std::move(records)}};
 }
 
 } // namespace

@@ -67,7 +67,7 @@ std::string crossoverFamily(const Spec &spec, int64_t batch) {
 std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads) {
   std::vector<CrossoverJob> jobs;
   for (const Workload &workload : workloads) {
-    if (!workload.prefill || !workload.prefill->crossover)
+    if (!workload.prefill || !workload.prefill->crossover || workload.direction == TuneDirection::kBackward)
       continue;
     for (const Workload::Head &head : workload.heads)
       for (const DType dtype : workload.dtypes) {

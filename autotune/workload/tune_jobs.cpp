@@ -26,6 +26,7 @@ public:
 
 private:
   Status add(const Workload &workload) {
+    calls = 0;
     for (size_t head = 0; head < workload.heads.size(); ++head)
       for (DType dtype : workload.dtypes) {
         Spec spec = workload.heads[head].spec;
@@ -40,6 +41,9 @@ private:
       NSA_RETURN_IF_ERROR(
           addCall(workload, {plan.headsText(), "plans[" + std::to_string(i) + "]"}, plan.spec, plan.maxima));
     }
+    if (calls == 0)
+      return Status::invalid(kDirectionField, std::string(directionName(workload.direction)),
+                             "must be forward or both: no call of the workload " + workload.name + " has a gradient");
     return Status::ok();
   }
 
@@ -78,7 +82,22 @@ private:
     return {workload.heads[head].name, part + " of heads[" + std::to_string(head) + "]"};
   }
 
+  // The passes of a call that the workload's direction asks for.
   Status addCall(const Workload &workload, const Origin &origin, const Spec &spec, const Maxima &maxima) {
+    const bool isGradient = definitionOf(spec.op).gradientOf != spec.op;
+    if (workload.direction != TuneDirection::kBackward || isGradient)
+      NSA_RETURN_IF_ERROR(addPass(workload, origin, spec, maxima));
+    const OperatorDef *gradient = findGradient(spec.op);
+    if (workload.direction == TuneDirection::kForward || !gradient)
+      return Status::ok();
+    Spec backward = spec;
+    backward.op = gradient->op;
+    backward.clearUnread();
+    return addPass(workload, origin, backward, maxima);
+  }
+
+  Status addPass(const Workload &workload, const Origin &origin, const Spec &spec, const Maxima &maxima) {
+    ++calls;
     Status status = spec.validate();
     if (status.isOk())
       status = maxima.validate(spec);
@@ -125,6 +144,7 @@ private:
   const RoutedSteps &routed;
   std::vector<TuneJob> jobs;
   std::map<std::string, size_t> known; // the job of a problem
+  size_t calls = 0;                    // of the present workload
   std::set<Operator> present;          // of all calls, whatever thresholds say and operators are wanted
 };
 

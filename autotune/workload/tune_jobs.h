@@ -32,7 +32,9 @@ struct TuneJob {
 
 // Returns the jobs in the order of the workloads: heads, types, then the layouts, batches and lengths of the forward
 // pass, then the pages, batches and lengths of decode. Single plans follow. The kernels of a call are in the order of
-// their launches.
+// their launches. Where a workload is tuned backward, the kernels of a call's gradient take the place of the call's
+// kernels, and where it is tuned in both directions, they follow them. It is an error if a workload that is tuned
+// backward has no call with a gradient.
 // `rules` are the rules of the engine that makes the calls. The callback `routed` returns the kernels (steps) that a
 // call runs when the thresholds that were measured on a device apply. `expand` lists the kernels that `routed` returns
 // in addition to the kernels that the call runs without thresholds. For a workload that is limited to certain

@@ -95,10 +95,15 @@ Result<TunePlan> planWorkloads(const std::vector<Workload> &workloads, const Tun
     }
     each.push_back({{"name", workload.name}, {"kernels", total}, {"shared", shared}});
   }
-  plan.report = {{"workload", titleOf(workloads)}, {"operators", operatorNames(workloads)},
-                 {"workloads", std::move(each)},   {"cache", cache.path()},
-                 {"packs", cache.packPaths()},     {"compiler", environment.revision},
-                 {"devices", std::move(devices)},  {"crossovers", std::move(crossovers)},
+  plan.report = {{"workload", titleOf(workloads)},
+                 {"direction", directionOf(workloads)},
+                 {"operators", operatorNames(workloads)},
+                 {"workloads", std::move(each)},
+                 {"cache", cache.path()},
+                 {"packs", cache.packPaths()},
+                 {"compiler", environment.revision},
+                 {"devices", std::move(devices)},
+                 {"crossovers", std::move(crossovers)},
                  {"kernels", std::move(kernels)}};
   return plan;
 }

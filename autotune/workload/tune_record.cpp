@@ -124,9 +124,16 @@ Json workloadReports(const std::vector<Workload> &workloads, const std::vector<T
 
 std::string titleOf(const std::vector<Workload> &workloads) {
   const std::string title = joined(workloads, ", ", &Workload::name);
-  // All have the same limit.
-  const std::set<Operator> operators = workloads.empty() ? std::set<Operator>() : workloads.front().operators;
-  return title + (operators.empty() ? "" : " (" + operatorsText(operators) + " alone)");
+  // All have the same limit and direction.
+  const Workload first = workloads.empty() ? Workload() : workloads.front();
+  const std::string direction = first.direction == TuneDirection::kForward    ? ""
+                                : first.direction == TuneDirection::kBackward ? ", backward"
+                                                                              : ", forward and backward";
+  return title + direction + (first.operators.empty() ? "" : " (" + operatorsText(first.operators) + " alone)");
+}
+
+std::string_view directionOf(const std::vector<Workload> &workloads) {
+  return directionName(workloads.empty() ? TuneDirection::kForward : workloads.front().direction);
 }
 
 Json operatorNames(const std::vector<Workload> &workloads) {

@@ -46,8 +46,11 @@ struct TuneRow {
 nlohmann::ordered_json jobRecord(const TuneJob &job, const std::string &device, bool isGpu);
 // Lists for each workload its name, its counts of kernels, and how many of its kernels other workloads need too.
 nlohmann::ordered_json workloadReports(const std::vector<Workload> &workloads, const std::vector<TuneRow> &rows);
-// The names of the workloads as one text, for example "nsa128, gqa4" or "nsa128, gqa4 (dense, window alone)".
+// The names of the workloads as one text, for example "nsa128, gqa4", "nsa128, backward" or "nsa128, gqa4
+// (dense, window alone)".
 std::string titleOf(const std::vector<Workload> &workloads);
+// "forward", "backward" or "both".
+std::string_view directionOf(const std::vector<Workload> &workloads);
 // The names of the operators that the workloads are limited to. Empty: no limit.
 nlohmann::ordered_json operatorNames(const std::vector<Workload> &workloads);
 // Adds the tuner's report about a kernel to the kernel's row `record`. A report without candidates adds nothing: it is

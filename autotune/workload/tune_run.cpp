@@ -330,6 +330,7 @@ TuneOutcome WorkloadRun::report() {
     kernels.push_back(std::move(row.json));
   outcome.report = {{"report", "nsa tune"},
                     {"workload", titleOf(workloads)},
+                    {"direction", directionOf(workloads)},
                     {"operators", operatorNames(workloads)},
                     {"cache", environment.cache->path()},
                     {"compiler", environment.revision},

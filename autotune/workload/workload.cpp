@@ -195,6 +195,11 @@ Result<Workload> Workload::parse(std::string_view text, const std::string &path)
   return workload;
 }
 
+std::string_view directionName(TuneDirection direction) {
+  constexpr std::string_view kNames[] = {"forward", "backward", "both"};
+  return kNames[static_cast<size_t>(direction)];
+}
+
 std::string operatorsText(const std::set<Operator> &operators) { return joined(operators, ", ", operatorName); }
 
 Status limitTo(const std::vector<std::string> &operators, std::vector<Workload> &workloads) {

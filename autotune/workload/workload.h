@@ -17,6 +17,11 @@
 
 namespace nsa {
 
+// Which passes of a call are tuned: the call itself, the call of its gradient, or both. A call without a gradient, such
+// as one of decode, has no backward pass, and a call of a gradient is itself one.
+enum class TuneDirection : uint8_t { kForward, kBackward, kBoth };
+std::string_view directionName(TuneDirection direction); // "forward", "backward", "both"
+
 struct Workload {
   struct Head {
     std::string name;
@@ -43,6 +48,8 @@ struct Workload {
   // The operators to which the command line limits a run. Only the command line sets this limit, and a workload file
   // cannot. Empty: all operators.
   std::set<Operator> operators;
+  // Only the command line sets it too. Forward: all calls as they are, those of gradients too.
+  TuneDirection direction = TuneDirection::kForward;
 
   bool wants(Operator op) const { return operators.empty() || operators.contains(op); }
 
@@ -54,6 +61,8 @@ struct Workload {
 
 // Returns the names of the operators in the order of the enumerators: "dense, window".
 std::string operatorsText(const std::set<Operator> &operators);
+// The option that chooses the passes. Errors name it.
+inline constexpr const char *kDirectionField = "direction";
 // The option that limits a run to certain operators. Errors name it.
 inline constexpr const char *kOperatorsField = "operators";
 // Limits all workloads to kernels of the operators with these names. An operator's name may occur only once. No name:

@@ -30,6 +30,16 @@ Status checkSeconds(const char *name, double seconds) {
                                "must be positive and finite, 0 (unset) or -1 (no limit)");
 }
 
+Result<TuneDirection> directionOf(int64_t value) {
+  static_assert(static_cast<int>(TuneDirection::kForward) == NSA_TUNE_FORWARD &&
+                static_cast<int>(TuneDirection::kBackward) == NSA_TUNE_BACKWARD &&
+                static_cast<int>(TuneDirection::kBoth) == NSA_TUNE_BOTH);
+  if (value < NSA_TUNE_FORWARD || value > NSA_TUNE_BOTH)
+    return Status::invalid(kDirectionField, std::to_string(value),
+                           "must be NSA_TUNE_FORWARD, NSA_TUNE_BACKWARD or NSA_TUNE_BOTH");
+  return static_cast<TuneDirection>(value);
+}
+
 std::vector<std::string> namesOf(const char *list) {
   std::vector<std::string> names;
   const std::string_view text = list ? list : "";
@@ -113,6 +123,7 @@ Result<std::string> tuneSpec(const Request &request, const nsa_tune_options &opt
   NSA_RETURN_IF_ERROR(checkUnread("again", options.again, kReader));
   NSA_RETURN_IF_ERROR(checkUnread("dry_run", options.dry_run, kReader));
   NSA_RETURN_IF_ERROR(checkUnread("progress", options.progress, kReader));
+  NSA_RETURN_IF_ERROR(checkUnread(kDirectionField, options.direction != 0, kReader));
   const Stopwatch watch;
   const double seconds = secondsOf(options.kernel_seconds);
   NSA_ASSIGN_OR_RETURN(std::string text, options.kernel ? request.engine->tuneKernel(request.spec, request.maxima,
@@ -131,7 +142,9 @@ Result<std::string> tuneWorkload(Engine &engine, const char *text, const nsa_tun
   NSA_RETURN_IF_ERROR(checkUnread("kernel", options.kernel, "nsa_tune_spec"));
   NSA_RETURN_IF_ERROR(checkFlag("again", options.again));
   NSA_RETURN_IF_ERROR(checkFlag("dry_run", options.dry_run));
+  NSA_ASSIGN_OR_RETURN(const TuneDirection direction, directionOf(options.direction));
   NSA_ASSIGN_OR_RETURN(Workload workload, Workload::parse(text, kWorkload));
+  workload.direction = direction;
   std::vector<Workload> workloads = {std::move(workload)};
   NSA_RETURN_IF_ERROR(limitTo(namesOf(options.operators), workloads));
   NSA_RETURN_IF_ERROR(engine.checkTunes());

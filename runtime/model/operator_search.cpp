@@ -43,6 +43,13 @@ bool OperatorDef::sumsOverTokens() const {
   });
 }
 
+const OperatorDef *findGradient(Operator op) {
+  const std::span<const OperatorDef> operators = publicOperators();
+  const auto found =
+      std::ranges::find_if(operators, [op](const OperatorDef &def) { return def.gradientOf == op && def.op != op; });
+  return found == operators.end() ? nullptr : &*found;
+}
+
 std::string namesOf(std::span<const OperatorDef> operators) {
   std::string names;
   for (const OperatorDef &def : operators)

@@ -185,6 +185,8 @@ inline const OperatorDef &definitionOf(Operator op) { return kOperatorTable[stat
 // Returns the row of the operator with this name or with this number in nsa_op, or null if there is none.
 const OperatorDef *findOperator(std::string_view name);
 const OperatorDef *findPublicOperator(int abi);
+// Returns the row of the operator that computes the gradient of `op`, or null if there is none.
+const OperatorDef *findGradient(Operator op);
 std::string namesOf(std::span<const OperatorDef> operators); // "dense, window, ..."
 
 inline std::string_view operatorName(Operator op) { return definitionOf(op).name; } // "dense", "window", ...

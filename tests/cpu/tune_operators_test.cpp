@@ -109,6 +109,50 @@ TEST_F(TuneOperatorsTest, ARenewedPackIsMeasuredAnewInPart) {
   EXPECT_EQ(test::XmlCheck::problemOf(test::readFile(path("report.html"))), "");
 }
 
+// A step of training from a pack alone.
+TEST_F(TuneOperatorsTest, BothDirectionsAreTunedExportedAndServed) {
+  const std::string tune = "tune " + tiny + "--direction both --cache " + path("k.db");
+  const nlohmann::json plan = runJson(tune + " --dry-run");
+  EXPECT_EQ(plan.value("direction", ""), "both");
+  EXPECT_EQ(plan.value("workload", ""), "tiny, forward and backward");
+  const auto kernels = static_cast<size_t>(plan["kernels"].size());
+  const nlohmann::json report = runJson(tune);
+  EXPECT_EQ(report["counts"].value("failed", 1), 0) << report["kernels"];
+  EXPECT_EQ(report["counts"].value("tuned", 0) + report["counts"].value("made", 0), static_cast<int>(kernels));
+  std::set<std::string> tuned;
+  for (const nlohmann::json &kernel : report["kernels"])
+    if (kernel.value("status", "") == "tuned")
+      tuned.insert(kernel.value("operator", ""));
+  for (const char *op : {"combine_bwd", "attention_dq", "attention_dkv", "sel_dq", "sel_dkv", "cmp", "sel"})
+    EXPECT_TRUE(tuned.contains(op)) << op;
+  EXPECT_NE(run(tune).find("Nothing was measured"), std::string::npos);
+  EXPECT_EQ(runJson("tune " + tiny + "--direction backward --dry-run --cache " + path("k.db"))["devices"][0].value(
+                "measure", 1),
+            0);
+
+  run("cache export " + path("k.nsapack") + " --tuned-only --brief --cache " + path("k.db"));
+  const std::string config =
+      R"( --config '{"dtype": "fp32", "query_heads": 2, "kv_heads": 1, "qk_dim": 16, "v_dim": 16, "window": 32,)"
+      R"( "cmp_block": 8, "cmp_stride": 4, "sel_block": 16, "sel_count": 4}')";
+  for (const std::string op : {"nsa", "nsa_bwd"}) {
+    const std::string call = " --op " + op + config, input = path(op + ".safetensors");
+    run("generate" + call + " --seqlen-k 128 --output " + input);
+    const nlohmann::json served =
+        nlohmann::json::parse(run("run" + call + " --input " + input + " --output " + path("out") +
+                                      " --check --json --miss fail --cache " + path("none.db"),
+                                  path("k.nsapack")),
+                              nullptr, false);
+    ASSERT_TRUE(served.is_object());
+    EXPECT_GE(served["plan"]["launches"].size(), 6u) << served;
+    const nlohmann::json explained = nlohmann::json::parse(
+        run("explain" + call + " --seqlen-k 128 --json --cache " + path("none.db"), path("k.nsapack")), nullptr, false);
+    ASSERT_TRUE(explained.is_object());
+    EXPECT_GE(explained["kernels"].size(), 6u);
+    for (const nlohmann::json &kernel : explained["kernels"])
+      EXPECT_TRUE(kernel.value("tuned", false)) << kernel;
+  }
+}
+
 TEST_F(TuneOperatorsTest, ReportsSayWhatTheyAreLimitedTo) {
   const std::string limit = "--operators window --cache " + path("k.db");
   const nlohmann::json plan = runJson("tune " + tiny + limit + " --dry-run");

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <set>
 #include <string>
 
 namespace nsa {
@@ -18,6 +19,10 @@ const std::string kTiny = test::readFile(NSA_TEST_DATA "/tune_tiny.json");
 constexpr const char *kWindow =
     R"({"name": "one", "plans": [{"op": "window", "batch": 1, "seqlen_q": 64, "seqlen_k": 64,
         "config": {"dtype": "fp32", "query_heads": 2, "kv_heads": 1, "qk_dim": 16, "window": 32}}]})";
+// Of what has no gradient.
+constexpr const char *kDecode =
+    R"({"name": "steps", "plans": [{"op": "decode", "batch": 1, "seqlen_q": 1, "seqlen_k": 64,
+        "config": {"dtype": "fp32", "query_heads": 2, "kv_heads": 1, "qk_dim": 16}}]})";
 
 class TuneWorkload : public ::testing::Test {
 public:
@@ -186,6 +191,31 @@ TEST_F(TuneWorkload, ADryRunTellsAndStoresNothing) {
   EXPECT_FALSE(isAnythingStored());
 }
 
+TEST_F(TuneWorkload, TheDirectionAddsKernelsOfGradients) {
+  const api::Engine engine(options(NSA_MISS_DEFAULT));
+  const auto kernels = [&](nsa_tune_direction direction) {
+    nsa_tune_options tuning = NSA_INIT(nsa_tune_options);
+    tuning.dry_run = 1;
+    tuning.direction = direction;
+    return nlohmann::json::parse(engine.tuneWorkload(kWindow, tuning));
+  };
+  const auto operators = [](const nlohmann::json &plan) {
+    std::set<std::string> names;
+    for (const nlohmann::json &kernel : plan["kernels"])
+      names.insert(kernel.value("operator", ""));
+    return names;
+  };
+  const std::set<std::string> backward = {"deltas", "attention_dq", "attention_dkv", "sum_parts"};
+  EXPECT_EQ(operators(kernels(NSA_TUNE_FORWARD)), std::set<std::string>{"window"});
+  EXPECT_EQ(operators(kernels(NSA_TUNE_BACKWARD)), backward);
+  std::set<std::string> all = backward;
+  all.insert("window");
+  const nlohmann::json both = kernels(NSA_TUNE_BOTH);
+  EXPECT_EQ(operators(both), all);
+  EXPECT_EQ(both.value("direction", ""), "both");
+  EXPECT_EQ(both.value("workload", ""), "one, forward and backward");
+}
+
 TEST_F(TuneWorkload, ADryRunTakesTheLimitOfAKernel) {
   const api::Engine engine(options(NSA_MISS_DEFAULT));
   nsa_tune_options tuning = NSA_INIT(nsa_tune_options);
@@ -255,6 +285,11 @@ TEST_F(TuneWorkload, WhatBreaksARuleIsAClearError) {
   expectError(errorOf(kWindow, tuning), "operators = windows: must be an operator of one kernel");
   tuning.operators = "cmp";
   expectError(errorOf(kWindow, tuning), "operators = cmp: must be of kernels that the workloads have: window");
+  tuning = NSA_INIT(nsa_tune_options);
+  tuning.direction = 3;
+  expectError(errorOf(kWindow, tuning), "direction = 3: must be NSA_TUNE_FORWARD, NSA_TUNE_BACKWARD or NSA_TUNE_BOTH");
+  tuning.direction = NSA_TUNE_BACKWARD;
+  expectError(errorOf(kDecode, tuning), "direction = backward: must be forward or both");
   tuning = NSA_INIT(nsa_tune_options);
   tuning.reserved[0] = 1;
   expectError(errorOf(kWindow, tuning), "options.reserved = 1: must be 0");

@@ -17,6 +17,14 @@ typedef enum nsa_tune_event {
   NSA_TUNE_LEFT = 4    /* its share of the budget ended before anything was measured */
 } nsa_tune_event;
 
+/* Which passes nsa_tune_workload tunes of each call that the workload names. A call without a gradient, such as one of
+ * decode, has no backward pass, and a call of a gradient is itself one. */
+typedef enum nsa_tune_direction {
+  NSA_TUNE_FORWARD = 0,  /* the call as it is named */
+  NSA_TUNE_BACKWARD = 1, /* the call of its gradient */
+  NSA_TUNE_BOTH = 2
+} nsa_tune_direction;
+
 /* The texts are valid during the call. */
 typedef struct nsa_tune_progress {
   size_t size;
@@ -45,7 +53,8 @@ typedef struct nsa_tune_options {
   int32_t dry_run;            /* 1: tunes nothing; the JSON text says what a run would do */
   nsa_tune_callback progress; /* NULL: no callback */
   void *user;
-  int64_t reserved[4];
+  int64_t direction; /* nsa_tune_direction */
+  int64_t reserved[3];
 } nsa_tune_options;
 
 /* Numbers of kernels: all that were asked for; measured; compiled, as they have one candidate; stored before; failed;

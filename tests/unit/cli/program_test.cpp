@@ -147,6 +147,9 @@ TEST_F(Program, TuneTakesAWorkloadOrASpec) {
   expectUsageError("tune " + tiny + " --compile-only --target cpu --dry-run", "excludes");
   expectUsageError("tune " + tiny + " --dry-run --target cpu --device cpu", "excludes");
   expectUsageError("tune --op window --config " + shape + " --operators window", "--operators requires WORKLOAD");
+  expectUsageError("tune --op window --config " + shape + " --direction both", "--direction requires WORKLOAD");
+  expectUsageError("tune " + tiny + " --direction bakward",
+                   "--direction: bakward must be one of forward, backward, both: did you mean backward?");
   expectFailure("tune nsa129", "did you mean nsa128?");
   expectFailure("tune " + tiny + " --dry-run --operators cmp,selekt",
                 "--operators = selekt: must be an operator of one");

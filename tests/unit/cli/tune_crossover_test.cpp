@@ -87,6 +87,14 @@ TEST(TuneCrossover, IsAskedWhereAKernelOfTheForwardIs) {
   EXPECT_EQ(limited({64, 8192}, {Operator::kWindow}), 1u);
 }
 
+TEST(TuneCrossover, IsOfTheForwardPass) {
+  Workload workload = workloadOf({64, 128});
+  workload.direction = TuneDirection::kBoth;
+  EXPECT_EQ(crossoverJobs({workload}).size(), 1u);
+  workload.direction = TuneDirection::kBackward;
+  EXPECT_TRUE(crossoverJobs({workload}).empty());
+}
+
 TEST(TuneCrossover, AnAnswerHoldsForItsLengthsAndCompiler) {
   const CrossoverJob job = crossoverJobs({workloadOf({64, 128, 256, 512})}).front();
   const StoredRoute never = routeOf(job, {{{2, 1}, {2, 1}, {2, 1}, {2, 1}}}, StoredRoute::kNever);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 namespace nsa::tools {
 namespace {
@@ -182,6 +183,66 @@ TEST(TuneJobs, MayBeThoseOfSomeOperatorsAlone) {
       << absent;
   tiny[0].prefill->lengths = {64};
   EXPECT_TRUE(limited({"sel"})) << "a threshold may take it from the shortcut";
+}
+
+TEST(TuneJobs, OfADirectionAreThoseOfItsPasses) {
+  std::vector<Workload> tiny = {*readWorkload(NSA_TEST_DATA "/tune_tiny.json")};
+  tiny[0].prefill->lengths = {128};
+  const auto problems = [&](TuneDirection direction) {
+    tiny[0].direction = direction;
+    const Result<std::vector<TuneJob>> jobs = expand(tiny);
+    EXPECT_TRUE(jobs) << jobs.status().toString();
+    std::set<std::string> found;
+    for (const TuneJob &job : *jobs)
+      EXPECT_TRUE(found.insert(job.problem).second) << job.problem;
+    return std::pair(textsOf(*jobs), found);
+  };
+  const auto [forward, ofForward] = problems(TuneDirection::kForward);
+  const auto [backward, ofBackward] = problems(TuneDirection::kBackward);
+  const auto [both, ofBoth] = problems(TuneDirection::kBoth);
+  const std::string call = "two nsa_bwd fp32 dense 1x128 ";
+  for (const char *role : {"gates", "dq_cmp", "dq_sel", "dq_win", "dkv_cmp", "dkv_sel", "dkv_win", "index_fill", "dx"})
+    EXPECT_TRUE(std::ranges::count(backward, call + role)) << role;
+  // The gradient computes again what the forward pass has not saved, with the same kernels.
+  for (const char *role : {"compress", "cmp", "sel", "win"}) {
+    EXPECT_TRUE(std::ranges::count(backward, call + role)) << role;
+    EXPECT_FALSE(std::ranges::count(both, call + role)) << role;
+  }
+  for (const std::string &text : backward)
+    EXPECT_TRUE(text.starts_with(call)) << text;
+  EXPECT_TRUE(std::ranges::equal(forward, std::span(both).first(forward.size()))) << "the forward pass comes first";
+  std::set<std::string> all = ofForward;
+  all.insert(ofBackward.begin(), ofBackward.end());
+  EXPECT_EQ(ofBoth, all);
+}
+
+TEST(TuneJobs, BackwardThereIsACallWithAGradient) {
+  const Scratch scratch;
+  const auto expanded = [&](const std::string &text, TuneDirection direction) {
+    Result<Workload> workload = readWorkload(scratch.write("w.json", text));
+    EXPECT_TRUE(workload) << workload.status().toString();
+    workload->direction = direction;
+    return expand({*workload});
+  };
+  const std::string decode = with(R"("decode": {"lengths": [64]})");
+  const std::string error = expanded(decode, TuneDirection::kBackward).status().toString();
+  EXPECT_NE(error.find("direction = backward: must be forward or both: no call of the workload w has a gradient"),
+            std::string::npos)
+      << error;
+  EXPECT_EQ(textsOf(*expanded(decode, TuneDirection::kBoth)), textsOf(*expanded(decode, TuneDirection::kForward)));
+  // Of single plans each has its gradient, and a gradient is one.
+  const std::string plans = R"({"name": "w", "plans": [
+    {"op": "window", "batch": 1, "seqlen_q": 64, "seqlen_k": 64,
+     "config": {"query_heads": 2, "kv_heads": 1, "qk_dim": 16, "window": 32}},
+    {"op": "select", "batch": 1, "seqlen_q": 64, "seqlen_k": 64, "config": {"query_heads": 2, "kv_heads": 1, "qk_dim": 16}},
+    {"op": "dense_bwd", "batch": 1, "seqlen_q": 64, "seqlen_k": 64, "config": {"query_heads": 2, "kv_heads": 1, "qk_dim": 16}}
+  ]})";
+  std::set<Operator> calls;
+  const Result<std::vector<TuneJob>> jobs = expanded(plans, TuneDirection::kBackward);
+  ASSERT_TRUE(jobs) << jobs.status().toString();
+  for (const TuneJob &job : *jobs)
+    calls.insert(job.spec.op);
+  EXPECT_EQ(calls, (std::set{Operator::kDenseBwd, Operator::kWindowBwd}));
 }
 
 TEST(TuneJobs, AnErrorNamesTheHead) {

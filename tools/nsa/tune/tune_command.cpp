@@ -88,6 +88,12 @@ void addTuneCommand(CLI::App &app, Action &action) {
             "Of the workloads only kernels of these operators, separated by commas: dense,window,cmp")
       ->delimiter(',')
       ->needs(workload);
+  using enum TuneDirection;
+  addOption(
+      *command, "--direction DIRECTION", whole->direction,
+      "Of the workloads' calls: forward, the calls themselves; backward, their gradients; both (default: forward)")
+      ->transform(namedValue<TuneDirection>({{"forward", kForward}, {"backward", kBackward}, {"both", kBoth}}))
+      ->needs(workload);
   CLI::Option *list = command->add_flag("--list", whole->list, "List the ready-made workloads");
   CLI::Option *device = flags->engine.addDevice(*command, "; of a workload also several: cuda:0,cuda:1");
   flags->engine.addCache(*command);

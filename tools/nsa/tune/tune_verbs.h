@@ -2,6 +2,7 @@
 // Thread-safety: one thread.
 #pragma once
 
+#include "autotune/workload/workload.h"
 #include "tools/nsa/command/command.h"
 
 #include <optional>
@@ -14,6 +15,7 @@ struct WorkloadFlags {
   std::vector<std::string> workloads; // files, names of ready-made workloads, or "all" for all of these
   std::vector<std::string> targets;   // of --target
   std::vector<std::string> operators; // only their kernels; empty: all
+  TuneDirection direction = TuneDirection::kForward;
   double budgetSeconds = 0;
   bool list = false, again = false, dryRun = false, compileOnly = false;
   std::optional<std::string> json; // a file; "" for stdout

@@ -261,9 +261,11 @@ Ending tuneWorkloads(const WorkloadFlags &flags) {
   NSA_ASSIGN_OR_RETURN(std::vector<Workload> workloads, findWorkloads(flags.workloads, workloadFolder()));
   if (const Status status = limitTo(flags.operators, workloads); !status.isOk())
     return ofCommandLine(status);
-  for (const Workload &workload : workloads)
+  for (Workload &workload : workloads) {
+    workload.direction = flags.direction;
     for (const std::string &warning : workload.warnings)
       printWarning(warning);
+  }
   if (flags.dryRun)
     return plan(workloads, flags);
   return flags.compileOnly ? compile(workloads, flags) : tune(workloads, flags);
