@@ -85,7 +85,7 @@ void addGenerateCommand(CLI::App &app, Action &action) {
           "--structure", readStructure,
           "How selection behaves: random; clustered (blocks that are wanted together); recency (near blocks); needle "
           "(the last queries find one block); real-locality (neighbouring queries agree as a trained model's). All but "
-          "random: of nsa and decode with the mean (default: random)")
+          "random: of nsa, nsa_bwd and decode with the mean (default: random)")
       ->type_name("NAME");
   addOption(verb, "--needle-position TOKEN", flags.choice.needlePosition, "A token of the block to find (needle)",
             wholeFrom0())

@@ -197,7 +197,7 @@ Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLeng
   if (choice.structure != Structure::kRandom) {
     if (!definitionOf(spec.op).hasBranches())
       return Status::invalid("op", std::string(operatorName(spec.op)),
-                             "must be nsa or decode for the structure " + name);
+                             "must be nsa, nsa_bwd or decode for the structure " + name);
     if (spec.cmpKind != CmpKind::kMean)
       return Status::invalid("cmp_kind", std::string(cmpKindName(spec.cmpKind)),
                              "must be mean for the structure " + name);
@@ -206,9 +206,10 @@ Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLeng
   Spec drawn = spec;
   if (decodes)
     drawn.op = withoutCache(spec.op);
-  OperatorInputs inputs = drawInputs(drawn, lengths, seed);
+  OperatorInputs inputs = drawInputs(drawn, lengths, seed, Saved::kByCaller);
   if (choice.structure != Structure::kRandom)
     StructuredDraw(inputs, choice, seed + 1).run();
+  addReferenceSaved(inputs);
   return decodes ? cacheInputs(inputs, spec.pageSize, seed + 2) : std::move(inputs);
 }
 

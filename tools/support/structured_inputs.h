@@ -1,5 +1,5 @@
-// Draws inputs of the operators nsa and decode whose block selection has a known structure, for example that nearer
-// blocks have higher scores. Independent random inputs have no such structure.
+// Draws inputs of the operators nsa, nsa_bwd and decode whose block selection has a known structure, for example that
+// nearer blocks have higher scores. Independent random inputs have no such structure.
 // tests/unit/support/structured_inputs_test.cpp checks each structure with the fp64 reference.
 // Thread-safety: structured_inputs.h has only pure functions.
 #pragma once
@@ -31,10 +31,10 @@ struct StructureChoice {
   int64_t needlePosition = 0; // kNeedle only: a token of the block to find
 };
 
-// Every structure except kRandom needs the operator nsa or decode, and the mean as the compression function phi. With a
-// learned phi, the scores of the compressed blocks would depend on the weights of phi. For decode, the tokens with
-// queries are new, and the earlier tokens are in the cache (kv_cache.h). If `structure` is not kRandom, the keys of the
-// three branches cmp, sel and win are the same vectors, to which noise is added for each branch separately.
+// Every structure except kRandom needs the operator nsa, nsa_bwd or decode, and the mean as the compression function
+// phi. With a learned phi, the scores of the compressed blocks would depend on the weights of phi. For decode, the
+// tokens with queries are new, and the earlier tokens are in the cache (kv_cache.h). If `structure` is not kRandom, the
+// keys of the three branches cmp, sel and win are the same vectors, to which noise is added for each branch separately.
 Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLengths &lengths,
                                             const StructureChoice &choice, uint64_t seed);
 

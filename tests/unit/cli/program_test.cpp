@@ -311,7 +311,8 @@ TEST_F(Program, WhatCannotBeGeneratedIsNamed) {
   const std::string job = "generate --config " + shape + " --output " + output + " --op ";
   expectFailure(job + "nsa --seqlen-k 10 --seqlen-q 11", "--seqlen-q = 11: must be at most --seqlen-k = 10");
   expectFailure(job + "cmp --seqlen-k 10 --seqlen-q 5", "--seqlen-q = 5: must be --seqlen-k = 10 for cmp");
-  expectFailure(job + "window --structure recency", "op = window: must be nsa or decode for the structure recency");
+  expectFailure(job + "window --structure recency",
+                "op = window: must be nsa, nsa_bwd or decode for the structure recency");
   expectFailure(job + "decode --seqlen-k 10 --seqlen-q 11", "--seqlen-q = 11: must be at most --seqlen-k = 10");
   expectFailure("generate --op decode --output " + output + " --config " +
                     scratch.write("page.json", R"({"query_heads": 2, "kv_heads": 1, "qk_dim": 16, "page_size": 65})"),

@@ -218,6 +218,22 @@ TEST(StructuredInputs, StructureIsTheContentAndNotItsRounding) {
 }
 
 // Short ones, so that a sanitizer sees each structure's drawing: the statements above are arithmetic.
+TEST(StructuredInputs, AGradientGetsWhatTheForwardPassOfTheStructureSaves) {
+  Spec spec = usualSpec();
+  spec.op = Operator::kNsaBwd;
+  for (const Structure structure : {Structure::kRandom, Structure::kClustered, Structure::kRealLocality}) {
+    SCOPED_TRACE(structureName(structure));
+    const OperatorInputs inputs = draw(spec, {{600}, {600}}, {structure});
+    OperatorInputs again = inputs;
+    for (const TensorName name : savedFor(spec.op))
+      again.tensors.erase(name);
+    addReferenceSaved(again);
+    EXPECT_EQ(again.tensors.size(), inputs.tensors.size());
+    for (const TensorName name : savedFor(spec.op))
+      EXPECT_EQ(again[name].bytes, inputs[name].bytes) << tensorName(name);
+  }
+}
+
 TEST(StructuredInputs, EachStructureFillsItsTensors) {
   Spec spec = usualSpec();
   spec.dtype = DType::kF32;
@@ -252,7 +268,8 @@ TEST(StructuredInputs, WhatCannotBeDrawnIsNamed) {
   for (const Structure structure :
        {Structure::kClustered, Structure::kRecency, Structure::kNeedle, Structure::kRealLocality}) {
     const std::string name(structureName(structure));
-    expectError(other, {.structure = structure}, "op = window: must be nsa or decode for the structure " + name);
+    expectError(other, {.structure = structure},
+                "op = window: must be nsa, nsa_bwd or decode for the structure " + name);
     expectError(linear, {.structure = structure}, "cmp_kind = linear: must be mean for the structure " + name);
     EXPECT_EQ(*parseStructure(name), structure);
   }
