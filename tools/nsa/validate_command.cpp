@@ -84,8 +84,8 @@ Status validate(ValidateFlags &flags) {
 void addValidateCommand(CLI::App &app, Action &action) {
   auto [verb, flags] = addVerb<ValidateFlags>(
       app, action, "validate", "Check this machine from end to end, into one folder with a page", validate);
-  verb.footer("It looks at environment, routing, each branch and the whole against the reference, selection, "
-              "decoding and thresholds.");
+  verb.footer("It looks at environment, routing, each branch, the whole and its gradient against the reference, "
+              "selection, decoding and thresholds.");
   addOption(verb, "--output DIR", flags.choice.folder, "Folder that receives everything")->required();
   addConfig(verb, flags.configPath,
             "heads and what else a specification has, without branches (default: 8/2 heads of 64, bf16)");

@@ -35,7 +35,8 @@ public:
   std::string write() {
     addSteps();
     addEnvironment();
-    addRouting();
+    addRouting("routing.json", "Routing");
+    addRouting("gradient_routing.json", "Routing of the gradient");
     addChecks();
     addDecode();
     addThresholds();
@@ -79,11 +80,11 @@ private:
     page.add(table);
   }
 
-  void addRouting() {
-    const Json routing = resultOf("routing.json");
+  void addRouting(const std::string &output, const std::string &title) {
+    const Json routing = resultOf(output);
     if (!routing.is_object())
       return;
-    page.heading("Routing at " + std::to_string(choice.tokens) + " tokens");
+    page.heading(title + " at " + std::to_string(choice.tokens) + " tokens");
     Table table({{"part"}, {"template"}, {"configuration"}, {"step"}, {"measured"}, {"why"}});
     for (const Json &kernel : routing.contains("kernels") ? routing["kernels"] : Json::array({routing}))
       table.add({textOf(kernel, "part"), textOf(kernel, "variant"), textOf(kernel, "config"), textOf(kernel, "step"),

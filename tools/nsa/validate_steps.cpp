@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<const char *, 3> kBranches = {"cmp", "sel", "win"};
 constexpr int64_t kDecodedTokens = 32;
+constexpr const char *kForward = "nsa", *kGradient = "nsa_bwd";
 constexpr uint64_t kMostLogBytes = uint64_t{1} << 20;
 
 constexpr const char *kThisProgram = "/proc/self/exe";
@@ -90,15 +91,20 @@ std::vector<ValidateStep> validateSteps(const ValidateChoice &choice) {
   };
   const std::vector<std::string> device = option("--device", choice.device), cache = option("--cache", choice.cache);
   const std::vector<std::string> engine = with(with(device, cache), option("--miss", choice.missPolicy));
-  auto generate = [&](const std::string &branch, const std::string &input) {
-    return std::vector<std::string>{"generate",    "--op",          "nsa",        "--config", file(configName(branch)),
+  auto generate = [&](const std::string &branch, const std::string &input, const char *op = kForward) {
+    return std::vector<std::string>{"generate",    "--op",          op,           "--config", file(configName(branch)),
                                     "--structure", "real-locality", "--seqlen-k", tokens,     "--output",
                                     file(input)};
   };
-  auto run = [&](const std::string &branch, const std::string &input, const std::string &output) {
-    return with({"run", "--op", "nsa", "--config", file(configName(branch)), "--input", file(input), "--output",
+  auto run = [&](const std::string &branch, const std::string &input, const std::string &output,
+                 const char *op = kForward) {
+    return with({"run", "--op", op, "--config", file(configName(branch)), "--input", file(input), "--output",
                  file(output), "--check", "--all-outputs", "--json"},
                 engine);
+  };
+
+  auto explain = [&](const char *op) {
+    return with({"explain", "--op", op, "--config", file(configName("")), "--seqlen-k", tokens, "--json"}, engine);
   };
 
   std::vector<ValidateStep> steps;
@@ -107,10 +113,7 @@ std::vector<ValidateStep> validateSteps(const ValidateChoice &choice) {
                    {with({"doctor", "--json"}, cache)},
                    "environment.json"});
   steps.push_back(
-      {"routing",
-       "Which kernel serves each part, from where, and why",
-       {with({"explain", "--op", "nsa", "--config", file(configName("")), "--seqlen-k", tokens, "--json"}, engine)},
-       "routing.json"});
+      {"routing", "Which kernel serves each part, from where, and why", {explain(kForward)}, "routing.json"});
   for (const char *branch : kBranches) {
     const std::string name = branch;
     steps.push_back({"branch " + name,
@@ -132,6 +135,16 @@ std::vector<ValidateStep> validateSteps(const ValidateChoice &choice) {
        "parity.json",
        {"outputs.safetensors"},
        "inputs"});
+  steps.push_back({"gradient routing",
+                   "Which kernel serves each part of the gradient, from where, and why",
+                   {explain(kGradient)},
+                   "gradient_routing.json"});
+  steps.push_back({"gradient",
+                   "The gradient of the whole forward against the fp64 reference",
+                   {generate("", "inputs_gradient.safetensors", kGradient),
+                    run("", "inputs_gradient.safetensors", "outputs_gradient.safetensors", kGradient)},
+                   "gradient.json",
+                   {"inputs_gradient.safetensors", "outputs_gradient.safetensors"}});
   steps.push_back(
       {"selection",
        "What each query selected, as ranges of tokens",

@@ -1,7 +1,7 @@
 // Runs the steps of `nsa validate` on this machine. Each step of the validation runs verbs of the program `nsa`. The
 // first steps report the environment of the machine and the choice of kernels. The next steps compare each branch by
-// itself, the whole forward pass, and the decoding of its last tokens with the fp64 reference. The last steps write the
-// selected tokens to a file, and measure decoding and thresholds.
+// itself, the whole forward pass, the decoding of its last tokens, and the gradient of the forward pass with the fp64
+// reference. The last steps write the selected tokens to a file, and measure decoding and thresholds.
 // Thread-safety: one thread.
 #pragma once
 

@@ -435,15 +435,14 @@ TEST_F(Program, AValidationShowsNothingOfAnEarlierOne) {
   const Outcome outcome =
       run("validate --output " + folder + " --device cpu --cache :memory: --tokens 128 --samples 1");
   EXPECT_EQ(outcome.code, 1) << outcome.out;
-  EXPECT_NE(outcome.err.find(
-                "steps that failed: environment, routing, branch cmp, branch sel, branch win, parity, selection, "
-                "decode, decode summary, thresholds"),
+  EXPECT_NE(outcome.err.find("steps that failed: environment, routing, branch cmp, branch sel, branch win, parity, "
+                             "gradient routing, gradient, selection, decode, decode summary, thresholds"),
             std::string::npos)
       << outcome.err;
   EXPECT_NE(outcome.out.find("decode_summary.txt: not run: it needs what `decode` makes"), std::string::npos)
       << outcome.out;
   const std::string page = readFile(folder + "/report.html");
-  EXPECT_NE(page.find("10 of 11 steps failed"), std::string::npos);
+  EXPECT_NE(page.find("12 of 13 steps failed"), std::string::npos);
   EXPECT_EQ(page.find("of an earlier run"), std::string::npos);
   EXPECT_EQ(readFile(folder + "/thresholds.json.log").find("of an earlier run"), std::string::npos);
 }
