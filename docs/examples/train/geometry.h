@@ -6,12 +6,12 @@
 
 namespace example {
 
-constexpr std::int64_t kBytes = 256;     // the vocabulary
-constexpr std::int64_t kSequence = 512;  // tokens that a sequence has
+constexpr std::int64_t kBytes = 256;                             // the vocabulary
+constexpr std::int64_t kSequence = 512;                          // tokens that a sequence has
 constexpr std::int64_t kLayers = 2, kWidth = 128, kHidden = 512; // kHidden: between the two matrices of an MLP
 constexpr std::int64_t kHeads = 4, kKvHeads = 2, kHeadDim = 32;
 constexpr std::int64_t kBranches = 3; // compressed, selected, window: the order of the gates
-constexpr std::int64_t kWindow = 32, kCmpBlock = 16, kCmpStride = 8;
+constexpr std::int64_t kWindow = 8, kCmpBlock = 16, kCmpStride = 8;
 constexpr std::int64_t kSelBlock = 16, kSelCount = 6, kInitBlocks = 1, kLocalBlocks = 2;
 constexpr std::int64_t kCompressed = (kSequence - kCmpBlock) / kCmpStride + 1; // blocks of a sequence
 constexpr std::int64_t kQueryRow = kHeads * kHeadDim, kKeyRow = kKvHeads * kHeadDim;

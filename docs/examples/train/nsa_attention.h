@@ -1,15 +1,15 @@
 // The attention of the model by NSA Runtime, through its C ABI: `rotate` and `nsa` forward, `nsa_bwd` and `rotate_bwd`
 // backward. Queries and keys of the selected branch and of the window are rotated by their positions. The compressed
 // branch, whose scores select blocks, compares queries and keys as they are.
-// Ownership: owns its plans and buffers. Thread-safety: one thread at a time. Throws std::runtime_error when the library
-// refuses something.
+// Ownership: owns its plans and buffers. Thread-safety: one thread at a time. Throws std::runtime_error when the
+// library refuses something.
 #pragma once
 
 #include "attention.h"
-
-#include <nsa/nsa.h>
+#include "bindings.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,11 +31,13 @@ public:
   const std::vector<std::int32_t> &blockList(std::int64_t layer) const;
 
 private:
+  static constexpr std::int64_t kRotatedHeads = kHeads + 2 * kKvHeads; // q, kSel and kWin: neighbours in a row
+
   struct DestroyEngine {
-    void operator()(nsa_engine *engine) const { nsa_engine_destroy(engine); }
+    void operator()(nsa_engine *handle) const { nsa_engine_destroy(handle); }
   };
   struct DestroyPlan {
-    void operator()(nsa_plan *plan) const { nsa_plan_destroy(plan); }
+    void operator()(nsa_plan *handle) const { nsa_plan_destroy(handle); }
   };
   using Plan = std::unique_ptr<nsa_plan, DestroyPlan>;
 
@@ -47,15 +49,22 @@ private:
     std::vector<std::int32_t> blockList;
   };
 
+  // The model's geometry. `kvHeads`: for `rotate` the heads of its only tensor.
+  static nsa_spec specOf(nsa_op op, std::int64_t kvHeads);
   Plan plan(const nsa_spec &spec) const;
-  void run(const Plan &plan, const std::vector<nsa_binding> &bindings);
+  void planBackward();
+  void run(const Plan &plan, const Bindings &bindings);
+  // What both passes name: the inputs of `nsa`, and what its forward pass writes besides `out`.
+  static void addInputs(Bindings &to, const float *projected, const Saved &own, bool selected);
+  static void addSaved(Bindings &to, const Saved &own, bool selected);
 
   const std::int64_t mostSequences;
   const bool selectedGradient;
   std::unique_ptr<nsa_engine, DestroyEngine> engine;
-  Plan rotatePlan, forwardPlan;
+  Plan rotatePlan, forwardPlan, backwardPlan, rotateBackPlan;
   std::array<Saved, kLayers> saved;
-  std::vector<float> workspace;
+  std::vector<float> dRotated, dQueryCmp; // [batch, kSequence, column::kCmp] and [.., kQueryRow]
+  std::vector<std::byte> workspace;
 };
 
 } // namespace example

@@ -35,7 +35,7 @@ struct Layout {
       layer.projection = matrix(kWidth, column::end, 1);
       layer.output = matrix(kQueryRow, kWidth, residual);
       layer.mlpNorm = factors();
-      layer.up = matrix(kWidth, kHidden, 1);
+      layer.up = matrix(kWidth, kHidden, 2);
       layer.down = matrix(kHidden, kWidth, residual);
     }
     finalNorm = factors();

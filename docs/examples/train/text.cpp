@@ -33,8 +33,8 @@ Text Text::read(const std::string &path) {
     throw std::runtime_error(path + " cannot be read");
   Text text(std::move(bytes));
   if (text.size() / 10 <= kSequence)
-    throw std::runtime_error(path + " has " + std::to_string(text.size()) + " bytes: a tenth of the text must have more than " +
-                             std::to_string(kSequence));
+    throw std::runtime_error(path + " has " + std::to_string(text.size()) +
+                             " bytes: a tenth of the text must have more than " + std::to_string(kSequence));
   return text;
 }
 

@@ -1,0 +1,27 @@
+// What a run measured, as JSON: its losses, and the machine, the version and the commit that they are from.
+// Thread-safety: values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace example {
+
+struct Record {
+  struct Row {
+    std::int64_t step;
+    double trainLoss;    // mean of the steps since the row before, nats per byte
+    double heldOutLoss;  // nats per byte
+    double milliseconds; // of a step, mean of the same steps
+  };
+  std::vector<Row> rows;
+  double bigramEntropy = 0, heldOutBigramEntropy = 0; // nats per byte
+  bool selectedGradient = true;
+  std::int64_t seed = 0, batch = 0;
+
+  // Throws std::runtime_error if the file cannot be written.
+  void write(const std::string &path) const;
+};
+
+} // namespace example

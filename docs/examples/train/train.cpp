@@ -1,0 +1,143 @@
+// Trains a small language model with native sparse attention on the CPU, forward and backward through the C ABI of NSA
+// Runtime and in plain C++ for the rest.
+//
+//   nsa_example_train TEXT [--steps N] [--batch SEQUENCES] [--seed N] [--without-selected-gradient] [--record FILE]
+//
+// Ends with 0 when the loss on the held-out tenth of the text is below the entropy of its bigrams, 1 when it is not, 2
+// when something was refused.
+#include "adamw.h"
+#include "model.h"
+#include "nsa_attention.h"
+#include "record.h"
+#include "text.h"
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <string>
+
+namespace {
+
+using namespace example;
+
+constexpr const char *kUsage = "usage: nsa_example_train TEXT [--steps N] [--batch SEQUENCES] [--seed N] "
+                               "[--without-selected-gradient] [--record FILE]\n";
+constexpr double kPeakRate = 3e-3;
+constexpr std::int64_t kReports = 20; // lines that a run prints
+
+struct Options {
+  std::string text, record;
+  std::int64_t steps = 800, batch = 4, seed = 1;
+  bool selectedGradient = true;
+
+  static std::optional<Options> parse(int argc, char **argv) {
+    Options options;
+    for (int i = 1; i < argc; ++i) {
+      const std::string name = argv[i];
+      const char *value = i + 1 < argc ? argv[i + 1] : "";
+      if (name == "--without-selected-gradient")
+        options.selectedGradient = false;
+      else if (name == "--record" && *value != 0)
+        options.record = argv[++i];
+      else if ((name == "--steps" && number(value, 1, options.steps)) ||
+               (name == "--batch" && number(value, 1, options.batch)) ||
+               (name == "--seed" && number(value, 0, options.seed)))
+        ++i;
+      else if (options.text.empty() && name[0] != '-')
+        options.text = name;
+      else
+        return std::nullopt;
+    }
+    return options.text.empty() ? std::nullopt : std::optional(options);
+  }
+
+private:
+  static constexpr std::int64_t kMost = 1000000;
+  static bool number(const char *text, std::int64_t least, std::int64_t &value) {
+    const char *end = text + std::strlen(text);
+    const auto [stop, error] = std::from_chars(text, end, value);
+    return error == std::errc() && stop == end && value >= least && value <= kMost;
+  }
+};
+
+double secondsNow() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double heldOutLoss(Model<float> &model, const std::vector<float> &parameters, const std::vector<Batch> &heldOut) {
+  double sum = 0, sequences = 0;
+  for (const Batch &batch : heldOut) {
+    sum += model.loss(parameters, batch) * static_cast<double>(batch.size);
+    sequences += static_cast<double>(batch.size);
+  }
+  return sum / sequences;
+}
+
+int run(const Options &options) {
+  const Text text = Text::read(options.text);
+  NsaAttention attention(options.batch, options.selectedGradient);
+  Model<float> model(attention);
+  AdamW<float> optimiser(model.layout);
+  const auto seed = static_cast<std::uint32_t>(options.seed);
+  std::vector<float> parameters = initialParameters(model.layout, seed), gradient;
+  std::mt19937 random(seed + 1);
+  const std::vector<Batch> heldOut = text.heldOut(options.batch);
+  std::printf("%lld bytes, %lld parameters, %lld steps of %lld sequences of %lld bytes\n"
+              "    step  train loss  held out  ms of a step\n",
+              static_cast<long long>(text.size()), static_cast<long long>(model.layout.count),
+              static_cast<long long>(options.steps), static_cast<long long>(options.batch),
+              static_cast<long long>(kSequence));
+
+  Record record;
+  double seconds = 0, loss = 0; // of the steps since the last line
+  std::int64_t steps = 0;
+  for (std::int64_t step = 1; step <= options.steps; ++step) {
+    const double begin = secondsNow();
+    loss += model.lossAndGradient(parameters, text.draw(options.batch, random), gradient);
+    optimiser.step(parameters, gradient, learningRate(step - 1, options.steps, kPeakRate));
+    seconds += secondsNow() - begin;
+    ++steps;
+    if (step * kReports / options.steps == (step - 1) * kReports / options.steps)
+      continue;
+    const double count = static_cast<double>(steps);
+    const Record::Row row{step, loss / count, heldOutLoss(model, parameters, heldOut), 1e3 * seconds / count};
+    std::printf("%8lld  %10.4f  %8.4f  %12.1f\n", static_cast<long long>(row.step), row.trainLoss, row.heldOutLoss,
+                row.milliseconds);
+    std::fflush(stdout);
+    record.rows.push_back(row);
+    seconds = loss = 0;
+    steps = 0;
+  }
+
+  record.bigramEntropy = text.bigramEntropy();
+  record.heldOutBigramEntropy = text.heldOutBigramEntropy();
+  record.selectedGradient = options.selectedGradient;
+  record.seed = options.seed;
+  record.batch = options.batch;
+  if (!options.record.empty())
+    record.write(options.record);
+  const double last = record.rows.back().heldOutLoss;
+  std::printf("held out: %.4f nats per byte\nentropy of a byte given the one before it: %.4f in the held-out part, "
+              "%.4f in the whole text\n",
+              last, record.heldOutBigramEntropy, record.bigramEntropy);
+  return last < record.heldOutBigramEntropy ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const std::optional<Options> options = Options::parse(argc, argv);
+  if (!options) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  try {
+    return run(*options);
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "nsa_example_train: %s\n", error.what());
+    return 2;
+  }
+}
