@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -21,8 +22,10 @@ namespace {
 
 constexpr std::int64_t kBatch = 2, kSteps = 20;
 constexpr double kRate = 3e-3;
-// Measured: 2e-8, 3e-6 and 3e-7. Gradients have the limit of docs/specification.md 11 for fp32.
-constexpr double kLossError = 1e-6, kGradientError = 2e-5, kParameterError = 1e-5;
+// Limits of relative errors. One gradient has the limit of docs/specification.md 11 for fp32. In the first steps the
+// gradients of queries and keys are small, and AdamW takes small gradients, and their errors, for as much as large
+// ones.
+constexpr double kLossError = 1e-6, kGradientError = 2e-5, kStepsError = 2e-4;
 // Two blocks whose scores differ by less may change places, because the two models' parameters differ.
 constexpr double kTie = 1e-3;
 
@@ -40,6 +43,14 @@ double relativeError(const std::vector<float> &a, const std::vector<double> &b, 
   return std::sqrt(errors / squares);
 }
 
+// Parameters that are all away from where training begins, where the values of attention are 0 and hide most gradients.
+std::vector<float> movedParameters(const Layout &layout, std::mt19937 &random) {
+  std::vector<float> parameters = initialParameters(layout, 1);
+  for (float &parameter : parameters)
+    parameter += 0.1f * (static_cast<float>(random()) / 4294967296.0f - 0.5f);
+  return parameters;
+}
+
 class Training : public testing::Test {
 protected:
   // The example's model, and the reference on the blocks that the example's last forward pass selected.
@@ -54,6 +65,14 @@ protected:
     Model<double> reference{plain};
   };
 
+  // The largest of the parts.
+  double worstError(const std::vector<float> &a, const std::vector<double> &b) const {
+    double worst = 0;
+    for (const Part &part : layout.parts())
+      worst = std::max(worst, relativeError(a, b, part));
+    return worst;
+  }
+
   const Text text = Text::read(NSA_TRAIN_TEXT);
   std::mt19937 random{7}; // NOLINT(bugprone-random-generator-seed): the limits were measured on these sequences
   const Layout layout;
@@ -62,7 +81,7 @@ protected:
 TEST_F(Training, TheGradientOfTheReferenceIsTheSlopeOfItsLoss) {
   Pair pair(true);
   const Batch batch = text.draw(1, random);
-  const std::vector<float> start = initialParameters(layout, 1);
+  const std::vector<float> start = movedParameters(layout, random);
   pair.model.loss(start, batch); // selects the blocks
   const std::vector<double> parameters = asDoubles(start);
   std::vector<double> gradient;
@@ -93,38 +112,44 @@ TEST_F(Training, TwentyStepsEqualTheReference) {
   std::vector<double> expected = asDoubles(parameters), expectedGradient;
   AdamW<float> optimiser(layout);
   AdamW<double> expectedOptimiser(layout);
+  double worstLoss = 0, worstGradient = 0, worstParameters = 0;
   for (std::int64_t step = 0; step < kSteps; ++step) {
     const Batch batch = text.draw(kBatch, random);
     const double loss = pair.model.lossAndGradient(parameters, batch, gradient);
     const double expectedLoss = pair.reference.lossAndGradient(expected, batch, expectedGradient);
-    EXPECT_NEAR(loss, expectedLoss, kLossError * expectedLoss) << "in step " << step;
-    for (const Part &part : layout.parts())
-      EXPECT_LE(relativeError(gradient, expectedGradient, part), kGradientError)
-          << "in step " << step << ", of the part that begins at " << part.begin;
+    worstLoss = std::max(worstLoss, std::abs(loss - expectedLoss) / expectedLoss);
+    worstGradient = std::max(worstGradient, worstError(gradient, expectedGradient));
     optimiser.step(parameters, gradient, learningRate(step, kSteps, kRate));
     expectedOptimiser.step(expected, expectedGradient, learningRate(step, kSteps, kRate));
-    for (const Part &part : layout.parts())
-      EXPECT_LE(relativeError(parameters, expected, part), kParameterError)
-          << "after step " << step << ", of the part that begins at " << part.begin;
+    worstParameters = std::max(worstParameters, worstError(parameters, expected));
   }
+  std::printf("relative errors in %lld steps: loss %.1e, gradient %.1e, parameters %.1e, selected scores %.1e\n",
+              static_cast<long long>(kSteps), worstLoss, worstGradient, worstParameters, pair.plain.shortfall);
+  EXPECT_LE(worstLoss, kLossError);
+  EXPECT_LE(worstGradient, kStepsError);
+  EXPECT_LE(worstParameters, kStepsError);
   EXPECT_LE(pair.plain.shortfall, kTie) << "of a selected block beside one that was left out";
 }
 
-TEST_F(Training, WithoutTheSelectedGradientOnlyItsPartIsMissing) {
-  Pair pair(false);
-  const Batch batch = text.draw(kBatch, random);
-  const std::vector<float> parameters = initialParameters(layout, 1);
-  std::vector<float> gradient;
-  std::vector<double> expected;
-  pair.model.lossAndGradient(parameters, batch, gradient);
-  pair.reference.lossAndGradient(asDoubles(parameters), batch, expected);
-  for (const Part &part : layout.parts())
-    EXPECT_LE(relativeError(gradient, expected, part), kGradientError) << "of the part that begins at " << part.begin;
-  for (const LayerParts &layer : layout.layers)
-    for (std::int64_t row = 0; row < kWidth; ++row)
-      for (const std::int64_t first : {column::kSel, column::vSel})
-        for (std::int64_t i = 0; i < kKeyRow; ++i)
-          ASSERT_EQ(gradient[static_cast<std::size_t>(layer.projection.begin + row * column::end + first + i)], 0);
+TEST_F(Training, TheGradientEqualsTheReference) {
+  for (const bool selectedGradient : {true, false}) {
+    Pair pair(selectedGradient);
+    const Batch batch = text.draw(kBatch, random);
+    const std::vector<float> parameters = movedParameters(layout, random);
+    std::vector<float> gradient;
+    std::vector<double> expected;
+    pair.model.lossAndGradient(parameters, batch, gradient);
+    pair.reference.lossAndGradient(asDoubles(parameters), batch, expected);
+    EXPECT_LE(worstError(gradient, expected), kGradientError);
+    double squares = 0; // of the gradient of the selected branch's keys and values
+    for (const LayerParts &layer : layout.layers)
+      for (std::int64_t row = 0; row < kWidth; ++row)
+        for (const std::int64_t first : {column::kSel, column::vSel})
+          for (std::int64_t i = 0; i < kKeyRow; ++i)
+            squares += std::pow(
+                gradient[static_cast<std::size_t>(layer.projection.begin + row * column::end + first + i)], 2.0);
+    EXPECT_EQ(squares != 0, selectedGradient);
+  }
 }
 
 TEST_F(Training, SelectionLeavesBlocksOut) {

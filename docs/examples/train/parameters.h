@@ -4,6 +4,7 @@
 
 #include "geometry.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -72,6 +73,11 @@ inline std::vector<float> initialParameters(const Layout &layout, std::uint32_t 
       const double uniform = (static_cast<double>(random()) + 0.5) / 4294967296.0; // of variance 1/12
       parameters[static_cast<std::size_t>(i)] = static_cast<float>((uniform - 0.5) * std::sqrt(12.0) * part.deviation);
     }
+  // Values are 0 at first, so each branch of attention is silent until it has learnt what to say.
+  for (const LayerParts &layer : layout.layers)
+    for (std::int64_t row = 0; row < kWidth; ++row)
+      std::fill_n(parameters.begin() + layer.projection.begin + row * column::end + column::vSel, kBranches * kKeyRow,
+                  0.0f);
   return parameters;
 }
 

@@ -30,7 +30,7 @@ constexpr std::int64_t kReports = 20; // lines that a run prints
 
 struct Options {
   std::string text, record;
-  std::int64_t steps = 800, batch = 4, seed = 1;
+  std::int64_t steps = 650, batch = 4, seed = 1;
   bool selectedGradient = true;
 
   static std::optional<Options> parse(int argc, char **argv) {
