@@ -4,6 +4,7 @@
 #include "docs/examples/train/model.h"
 #include "docs/examples/train/nsa_attention.h"
 #include "docs/examples/train/text.h"
+#include "tests/harness/seed.h"
 #include "tests/train/plain_attention.h"
 
 #include <gmock/gmock.h>
@@ -22,10 +23,10 @@ namespace {
 
 constexpr std::int64_t kBatch = 2, kSteps = 20;
 constexpr double kRate = 3e-3;
-// Limits of relative errors. One gradient has the limit of docs/specification.md 11 for fp32. In the first steps the
-// gradients of queries and keys are small, and AdamW takes small gradients, and their errors, for as much as large
-// ones.
-constexpr double kLossError = 1e-6, kGradientError = 2e-5, kStepsError = 2e-4;
+// Limits of relative errors. A gradient of the same parameters has the limit of docs/specification.md 11 for fp32. The
+// parameters after some steps may differ more: in the first steps AdamW divides each gradient by about its own size, so
+// the smallest gradients, which are mostly rounding, move their parameters as far as the largest ones do.
+constexpr double kGradientError = 2e-5, kParametersError = 5e-4, kLossError = 2e-6;
 // Two blocks whose scores differ by less may change places, because the two models' parameters differ.
 constexpr double kTie = 1e-3;
 
@@ -45,7 +46,7 @@ double relativeError(const std::vector<float> &a, const std::vector<double> &b, 
 
 // Parameters that are all away from where training begins, where the values of attention are 0 and hide most gradients.
 std::vector<float> movedParameters(const Layout &layout, std::mt19937 &random) {
-  std::vector<float> parameters = initialParameters(layout, 1);
+  std::vector<float> parameters = initialParameters(layout, static_cast<std::uint32_t>(random()));
   for (float &parameter : parameters)
     parameter += 0.1f * (static_cast<float>(random()) / 4294967296.0f - 0.5f);
   return parameters;
@@ -74,7 +75,7 @@ protected:
   }
 
   const Text text = Text::read(NSA_TRAIN_TEXT);
-  std::mt19937 random{7}; // NOLINT(bugprone-random-generator-seed): the limits were measured on these sequences
+  std::mt19937 random{static_cast<std::uint32_t>(nsa::test::freshSeed())};
   const Layout layout;
 };
 
@@ -108,17 +109,18 @@ TEST_F(Training, TheGradientOfTheReferenceIsTheSlopeOfItsLoss) {
 
 TEST_F(Training, TwentyStepsEqualTheReference) {
   Pair pair(true);
-  std::vector<float> parameters = initialParameters(layout, 1), gradient;
-  std::vector<double> expected = asDoubles(parameters), expectedGradient;
+  std::vector<float> parameters = initialParameters(layout, static_cast<std::uint32_t>(random())), gradient;
+  std::vector<double> expected = asDoubles(parameters), expectedGradient, gradientHere;
   AdamW<float> optimiser(layout);
   AdamW<double> expectedOptimiser(layout);
   double worstLoss = 0, worstGradient = 0, worstParameters = 0;
   for (std::int64_t step = 0; step < kSteps; ++step) {
     const Batch batch = text.draw(kBatch, random);
     const double loss = pair.model.lossAndGradient(parameters, batch, gradient);
+    pair.reference.lossAndGradient(asDoubles(parameters), batch, gradientHere);
+    worstGradient = std::max(worstGradient, worstError(gradient, gradientHere));
     const double expectedLoss = pair.reference.lossAndGradient(expected, batch, expectedGradient);
     worstLoss = std::max(worstLoss, std::abs(loss - expectedLoss) / expectedLoss);
-    worstGradient = std::max(worstGradient, worstError(gradient, expectedGradient));
     optimiser.step(parameters, gradient, learningRate(step, kSteps, kRate));
     expectedOptimiser.step(expected, expectedGradient, learningRate(step, kSteps, kRate));
     worstParameters = std::max(worstParameters, worstError(parameters, expected));
@@ -126,8 +128,8 @@ TEST_F(Training, TwentyStepsEqualTheReference) {
   std::printf("relative errors in %lld steps: loss %.1e, gradient %.1e, parameters %.1e, selected scores %.1e\n",
               static_cast<long long>(kSteps), worstLoss, worstGradient, worstParameters, pair.plain.shortfall);
   EXPECT_LE(worstLoss, kLossError);
-  EXPECT_LE(worstGradient, kStepsError);
-  EXPECT_LE(worstParameters, kStepsError);
+  EXPECT_LE(worstGradient, kGradientError);
+  EXPECT_LE(worstParameters, kParametersError);
   EXPECT_LE(pair.plain.shortfall, kTie) << "of a selected block beside one that was left out";
 }
 
@@ -140,7 +142,9 @@ TEST_F(Training, TheGradientEqualsTheReference) {
     std::vector<double> expected;
     pair.model.lossAndGradient(parameters, batch, gradient);
     pair.reference.lossAndGradient(asDoubles(parameters), batch, expected);
-    EXPECT_LE(worstError(gradient, expected), kGradientError);
+    const double worst = worstError(gradient, expected);
+    std::printf("relative error of the gradient: %.1e\n", worst);
+    EXPECT_LE(worst, kGradientError);
     double squares = 0; // of the gradient of the selected branch's keys and values
     for (const LayerParts &layer : layout.layers)
       for (std::int64_t row = 0; row < kWidth; ++row)
@@ -155,7 +159,7 @@ TEST_F(Training, TheGradientEqualsTheReference) {
 TEST_F(Training, SelectionLeavesBlocksOut) {
   Pair pair(true);
   const Batch batch = text.draw(1, random);
-  pair.model.loss(initialParameters(layout, 1), batch);
+  pair.model.loss(initialParameters(layout, static_cast<std::uint32_t>(random())), batch);
   for (std::int64_t layer = 0; layer < kLayers; ++layer) {
     const std::vector<std::int32_t> &list = pair.attention.blockList(layer);
     for (std::int64_t slot = 0; slot < kKvHeads * kSelCount; ++slot) // of the last token
