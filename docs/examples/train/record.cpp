@@ -36,6 +36,11 @@ std::string number(double value) {
 
 } // namespace
 
+void Record::checkPath(const std::string &path) {
+  if (!std::ofstream(path, std::ios::app)) // keeps what the file holds
+    throw std::runtime_error(path + " cannot be written");
+}
+
 void Record::write(const std::string &path) const {
   std::ofstream file(path);
   file << "{\n \"machine\": {\n  \"cores\": " << threadCount() << ",\n  \"date\": \"" << today()
@@ -44,7 +49,14 @@ void Record::write(const std::string &path) const {
        << "\"\n },\n \"seed\": " << seed << ",\n \"batch\": " << batch
        << ",\n \"selected_gradient\": " << (selectedGradient ? "true" : "false")
        << ",\n \"bigram_entropy\": " << number(bigramEntropy)
-       << ",\n \"held_out_bigram_entropy\": " << number(heldOutBigramEntropy) << ",\n \"results\": [";
+       << ",\n \"held_out_bigram_entropy\": " << number(heldOutBigramEntropy) << R"(,
+ "figure": {
+  "title": "The loss of a small language model with native sparse attention",
+  "x": {"title": "steps", "field": "step"},
+  "y": {"title": "nats per byte"},
+  "series": [{"name": "text to train on", "field": "train_loss"}, {"name": "held-out text", "field": "held_out_loss"}],
+  "guides": [{"name": "entropy of a byte given the byte before it, held-out text", "value": )"
+       << number(heldOutBigramEntropy) << "}]\n },\n \"results\": [";
   for (const Row &row : rows)
     file << (&row == rows.data() ? "" : ",") << "\n  {\"step\": " << row.step
          << ", \"train_loss\": " << number(row.trainLoss) << ", \"held_out_loss\": " << number(row.heldOutLoss)

@@ -1,4 +1,5 @@
-// What a run measured, as JSON: its losses, and the machine, the version and the commit that they are from.
+// What a run measured, as JSON: its losses, the machine, the version and the commit that they are from, and how the
+// losses are drawn (tools/render_tables/figure.h).
 // Thread-safety: values.
 #pragma once
 
@@ -20,6 +21,8 @@ struct Record {
   bool selectedGradient = true;
   std::int64_t seed = 0, batch = 0;
 
+  // Throws std::runtime_error if the file cannot be opened. For a run to call before it trains.
+  static void checkPath(const std::string &path);
   // Throws std::runtime_error if the file cannot be written.
   void write(const std::string &path) const;
 };

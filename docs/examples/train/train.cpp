@@ -26,7 +26,7 @@ using namespace example;
 constexpr const char *kUsage = "usage: nsa_example_train TEXT [--steps N] [--batch SEQUENCES] [--seed N] "
                                "[--without-selected-gradient] [--record FILE]\n";
 constexpr double kPeakRate = 3e-3;
-constexpr std::int64_t kReports = 10; // lines that a run prints
+constexpr std::int64_t kReports = 20; // lines that a run prints
 
 struct Options {
   std::string text, record;
@@ -78,6 +78,8 @@ double heldOutLoss(Model<float> &model, const std::vector<float> &parameters, co
 
 int run(const Options &options) {
   const Text text = Text::read(options.text);
+  if (!options.record.empty())
+    Record::checkPath(options.record);
   NsaAttention attention(options.batch, options.selectedGradient);
   Model<float> model(attention);
   AdamW<float> optimiser(model.layout);
