@@ -10,13 +10,15 @@ namespace nsa::report {
 
 class Axis {
 public:
-  enum class Scale { kBinary, kDecimal }; // logarithmic, with lines at powers of 2 or 10
+  // The first two are logarithmic, with lines at powers of 2 or 10. A linear axis has lines at multiples of 1, 2 or 5
+  // times a power of 10.
+  enum class Scale { kBinary, kDecimal, kLinear };
 
   Axis(std::string title, Scale scale) : title(std::move(title)), scale(scale) {}
 
-  // Whether an axis can show the value: a finite number above 0.
-  static bool canShow(double value) { return std::isfinite(value) && value > 0; }
-  // Widens the axis to include a value. Returns false, and changes nothing, if an axis cannot show the value.
+  // Whether the axis can show the value: a finite number, on a logarithmic axis above 0.
+  bool canShow(double value) const { return std::isfinite(value) && (scale == Scale::kLinear || value > 0); }
+  // Widens the axis to include a value. Returns false, and changes nothing, if the axis cannot show the value.
   bool include(double value);
   bool isEmpty() const { return !(low <= high); }
   // Widens the axis so that its first and its last grid line are at its ends.
@@ -40,6 +42,7 @@ private:
 
   Scale scale;
   double low = 1, high = 0; // on the scale; empty at first
+  double unit = 1;          // the distance on the scale between the nearest lines
 };
 
 } // namespace nsa::report

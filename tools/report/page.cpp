@@ -1,16 +1,11 @@
 #include "tools/report/page.h"
 
+#include "tools/report/style.h"
+
 namespace nsa::report {
 namespace {
 
-// Colours that colour-blind readers tell apart (Okabe and Ito).
-constexpr std::string_view kStyle = R"(
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --quiet: #626a73; --rule: #d9dde2; --bad: #b3261e;
-  --s0: #0072b2; --s1: #d55e00; --s2: #009e73; --s3: #cc79a7; --s4: #b58900; --s5: #56b4e9;
-  --s6: #7f4f24; --s7: #6a3d9a; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --paper: #14171a; --quiet: #9aa3ad; --rule: #343a41;
-  --bad: #ff8a80; --s0: #4aa8e0; --s1: #ff8c42; --s2: #37c79b; --s3: #e59fc5; --s4: #e0b83e;
-  --s5: #8fd0f5; --s6: #c79a6b; --s7: #b79be0; } }
+constexpr std::string_view kPageStyle = R"(
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
   max-width: 1200px; padding: 0 1.25rem; }
 h1 { font-size: 1.6rem; margin: 0 0 1rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; }
@@ -25,24 +20,8 @@ tr.good .number { font-weight: 600; } tr.bad td { color: var(--bad); } tr.quiet 
 .warning { color: var(--bad); font-weight: 600; }
 .plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 480px), 1fr)); gap: 1.2rem; }
 figure { margin: 0; } figcaption { color: var(--quiet); font-size: .8rem; }
-svg { width: 100%; height: auto; display: block; } svg text { font: 11px system-ui, sans-serif; fill: var(--ink); }
-svg text.heading { font-size: 13px; font-weight: 600; } svg text.quiet { fill: var(--quiet); }
-.grid { stroke: var(--rule); stroke-width: 1; } .mark { stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 5 3; }
-.guide { stroke: var(--quiet); stroke-width: 1.5; fill: none; } .line { fill: none; stroke-width: 2; }
-.hollow { fill: var(--paper); stroke-width: 1.8; } summary { cursor: pointer; color: var(--quiet); }
+svg { width: 100%; height: auto; display: block; } summary { cursor: pointer; color: var(--quiet); }
 )";
-
-std::string seriesStyle() {
-  constexpr std::string_view kDashes[] = {"none", "7 3", "2 3", "9 3 2 3", "none", "7 3", "2 3", "9 3 2 3"};
-  std::string style;
-  for (size_t i = 0; i < std::size(kDashes); ++i) {
-    const std::string name = "s" + std::to_string(i);
-    style += ".line." + name + " { stroke: var(--" + name + "); stroke-dasharray: " + std::string(kDashes[i]) +
-             "; } .dot." + name + " { fill: var(--" + name + "); } .hollow." + name + " { stroke: var(--" + name +
-             "); }\n";
-  }
-  return style;
-}
 
 } // namespace
 
@@ -81,7 +60,7 @@ std::string Page::html() const {
   markup.open("html", {{"xmlns", "http://www.w3.org/1999/xhtml"}, {"lang", "en"}});
   markup.open("head").empty("meta", {{"charset", "utf-8"}});
   markup.empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
-  markup.element("title", title).open("style").raw(kStyle).raw(seriesStyle()).close().close();
+  markup.element("title", title).open("style").raw(plotStyle()).raw(kPageStyle).close().close();
   markup.open("body").raw(body);
   return markup.take();
 }

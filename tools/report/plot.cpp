@@ -1,6 +1,6 @@
 #include "tools/report/plot.h"
 
-#include "tools/report/markup.h"
+#include "tools/report/style.h"
 
 #include <cstdio>
 
@@ -21,7 +21,7 @@ std::string at(double value) {
 // Where the axes are, after they are complete, and what is drawn on them.
 class Canvas {
 public:
-  Canvas(const Axis &x, const Axis &y, double top) : x(x), y(y), top(top) {}
+  Canvas(Markup &markup, const Axis &x, const Axis &y, double top) : markup(markup), x(x), y(y), top(top) {}
 
   double column(double value) const { return kLeft + x.place(value) * (kWidth - kLeft - kRight); }
   double row(double value) const { return kHeight - kBottom - y.place(value) * (kHeight - kBottom - top); }
@@ -66,20 +66,19 @@ public:
     markup.empty("polyline", {{"points", points}, {"class", kind}});
   }
 
-  Markup markup;
-
 private:
+  Markup &markup;
   const Axis &x, &y;
   double top;
 };
 
 } // namespace
 
-std::string Plot::svg() const {
+void Plot::draw(Markup &markup, const std::string &style) const {
   Axis across = x, up = y;
   std::vector<Series> shown = list;
   for (Series &series : shown) {
-    std::erase_if(series.points, [](const Point &p) { return !Axis::canShow(p.x) || !Axis::canShow(p.y); });
+    std::erase_if(series.points, [&](const Point &p) { return !x.canShow(p.x) || !y.canShow(p.y); });
     for (const Point &point : series.points) {
       across.include(point.x);
       up.include(point.y);
@@ -106,11 +105,12 @@ std::string Plot::svg() const {
     legend.push_back({left, row});
     left += series.isGuide ? 0 : width;
   }
-  Canvas canvas(across, up, kTitle + kLegendLine * static_cast<double>(row + 1) + 8);
-  Markup &markup = canvas.markup;
+  Canvas canvas(markup, across, up, kTitle + kLegendLine * static_cast<double>(row + 1) + 8);
   const std::string box = "0 0 " + at(kWidth) + " " + at(kHeight);
-  markup.open("figure").open("svg", {{"xmlns", "http://www.w3.org/2000/svg"}, {"viewBox", box}, {"role", "img"}});
+  markup.open("svg", {{"xmlns", "http://www.w3.org/2000/svg"}, {"viewBox", box}, {"role", "img"}});
   markup.element("title", title);
+  if (!style.empty())
+    markup.open("style").raw(style).close();
   canvas.text(at(kLeft), "16", title, "start", "heading");
   canvas.axes();
 
@@ -151,9 +151,20 @@ std::string Plot::svg() const {
                 isRight ? "end" : "start", "quiet");
   }
   markup.close();
+}
+
+std::string Plot::svg() const {
+  Markup markup;
+  draw(markup.open("figure"), "");
   if (!note.empty())
     markup.element("figcaption", note);
   return markup.take();
+}
+
+std::string Plot::file() const {
+  Markup markup;
+  draw(markup, plotStyle() + "svg { background: var(--paper); }\n");
+  return markup.take() + "\n";
 }
 
 } // namespace nsa::report

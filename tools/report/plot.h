@@ -1,10 +1,10 @@
-// Makes a plot as inline SVG: lines and dots over two axes, with vertical lines that have a text. A plot takes the
-// colours of the page and can be read in grey, because each series has its own dash and dot. Pointing at a dot shows
-// its values.
-// Thread-safety: values.
+// Makes a plot as SVG, for a page or for a file: lines and dots over two axes, with vertical lines that have a text. A
+// plot takes the colours of style.h and can be read in grey, because each series has its own dash and dot. Pointing at
+// a dot shows its values. Thread-safety: values.
 #pragma once
 
 #include "tools/report/axis.h"
+#include "tools/report/markup.h"
 
 #include <string>
 #include <vector>
@@ -35,9 +35,14 @@ public:
   void mark(Mark mark) { marks.push_back(std::move(mark)); }
   // A text below the plot.
   void setNote(std::string text) { note = std::move(text); }
+  // The plot and its note as an element of a page (page.h), which has the colours.
   std::string svg() const;
+  // The plot without its note as an SVG file, which has its own colours and its own paper.
+  std::string file() const;
 
 private:
+  void draw(Markup &markup, const std::string &style) const;
+
   std::string title, note;
   Axis x, y;
   std::vector<Series> list;

@@ -41,8 +41,25 @@ TEST(Axis, DecadesEndAtWholeOnes) {
   EXPECT_LT(axis.place(45), 1);
 }
 
+TEST(Axis, ALinearAxisEndsAtRoundNumbers) {
+  const Axis losses = axisOver(Axis::Scale::kLinear, {5.43, 1.92});
+  EXPECT_EQ(texts(losses, 6), (std::vector<std::string>{"1", "2", "3", "4", "5", "6"}));
+  EXPECT_DOUBLE_EQ(losses.place(1), 0);
+  EXPECT_DOUBLE_EQ(losses.place(3.5), 0.5);
+  EXPECT_EQ(texts(axisOver(Axis::Scale::kLinear, {65, 650}), 9),
+            (std::vector<std::string>{"0", "100", "200", "300", "400", "500", "600", "700"}));
+  EXPECT_EQ(texts(axisOver(Axis::Scale::kLinear, {65, 650}), 4), (std::vector<std::string>{"0", "200", "400", "600"}));
+  EXPECT_EQ(texts(axisOver(Axis::Scale::kLinear, {-0.1, 0.11}), 9),
+            (std::vector<std::string>{"-0.10", "-0.05", "0.00", "0.05", "0.10", "0.15"}));
+  EXPECT_EQ(texts(axisOver(Axis::Scale::kLinear, {1000, 1000.5}), 9),
+            (std::vector<std::string>{"1000.0", "1000.1", "1000.2", "1000.3", "1000.4", "1000.5"}));
+  Axis axis("", Axis::Scale::kLinear);
+  EXPECT_FALSE(axis.include(std::numeric_limits<double>::infinity()));
+  EXPECT_TRUE(axis.include(0));
+}
+
 TEST(Axis, OneValueHasRoomAround) {
-  for (Axis::Scale scale : {Axis::Scale::kBinary, Axis::Scale::kDecimal}) {
+  for (Axis::Scale scale : {Axis::Scale::kBinary, Axis::Scale::kDecimal, Axis::Scale::kLinear}) {
     const Axis axis = axisOver(scale, {8});
     EXPECT_TRUE(std::isfinite(axis.place(8)));
     EXPECT_GE(axis.ticks(6).size(), 2u);

@@ -80,6 +80,25 @@ TEST(Plot, TextsAreEscaped) {
   EXPECT_EQ(svg.find("<script>"), std::string::npos);
 }
 
+TEST(Plot, ALinearPlotDrawsZeroAndLess) {
+  Plot plot("title", Axis("x", Axis::Scale::kLinear), Axis("y", Axis::Scale::kLinear));
+  plot.add({.name = "some", .points = {{0, -1, "first"}, {-2, 0, "second"}}});
+  EXPECT_EQ(countOf(plot.svg(), "<circle"), 3u) << "two points, and the one of the legend";
+}
+
+TEST(Plot, AFileHasItsOwnColours) {
+  Plot plot = emptyPlot();
+  plot.add({.name = "x", .points = {{1024, 1, ""}, {8192, 2, ""}}});
+  plot.setNote("below");
+  const std::string file = plot.file();
+  EXPECT_EQ(test::XmlCheck::problemOf(file), "");
+  EXPECT_TRUE(file.starts_with("<svg ")) << file;
+  for (const char *rule : {"<style>", "--paper: #ffffff", "prefers-color-scheme: dark", ".line.s0 {"})
+    EXPECT_EQ(countOf(file, rule), 1u) << rule;
+  EXPECT_EQ(countOf(file, "below"), 0u) << "a note stands below the plot, in the page";
+  EXPECT_EQ(countOf(plot.svg(), "<style>"), 0u) << "a page has the colours of all its plots";
+}
+
 TEST(Plot, AnEmptyOneIsStillDrawn) { EXPECT_EQ(test::XmlCheck::problemOf(emptyPlot().svg()), ""); }
 
 } // namespace
