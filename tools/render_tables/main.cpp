@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string>
 
 namespace {
 
@@ -32,31 +34,52 @@ bool checkRecords(Records &records) {
   return isFine;
 }
 
+std::optional<std::string> contentOf(const std::filesystem::path &path) {
+  std::error_code error;
+  std::ifstream input;
+  if (!std::filesystem::is_directory(path, error)) // which opens, and throws when it is read
+    input.open(path, std::ios::binary);
+  if (!input.is_open())
+    return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(input), {});
+}
+
+// With `isCheck` compares the file's content with the rendered text, and otherwise writes the text.
+bool settle(const std::filesystem::path &path, const std::optional<std::string> &content, const std::string &rendered,
+            bool isCheck) {
+  if (content == rendered)
+    return true;
+  if (isCheck)
+    return fail(path.string() + " is out of date: build the target nsa_documents");
+  std::error_code error; // says itself, where the file cannot be opened
+  std::filesystem::create_directories(path.parent_path(), error);
+  std::ofstream file(path, std::ios::binary);
+  file << rendered;
+  file.close();
+  return file || fail(path.string() + " cannot be written");
+}
+
 bool renderFile(const std::filesystem::path &path, Records &records, bool isCheck) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) // which opens, and throws when it is read
+  if (std::filesystem::is_directory(path, error))
     return fail(path.string() + " is a folder: name the pages in it");
-  std::ifstream input(path, std::ios::binary);
-  if (!input)
+  const std::optional<std::string> current = contentOf(path);
+  if (!current)
     return fail(path.string() + " cannot be read");
-  const std::string current(std::istreambuf_iterator<char>(input), {});
-  const Result<std::string> rendered = renderPage(current, records, isCheck ? Ages::kKept : Ages::kCounted);
+  const Result<RenderedPage> rendered = renderPage(*current, records, isCheck ? Ages::kKept : Ages::kCounted);
   if (!rendered)
     return fail(path.string() + ": " + rendered.status().toString());
-  if (isCheck) {
-    bool isFine = *rendered == current || fail(path.string() + " is out of date: build the target nsa_documents");
-    for (const int line : tablesWithoutSource(current))
+  bool isFine = settle(path, current, rendered->text, isCheck);
+  for (const auto &[name, text] : rendered->figures) {
+    const std::filesystem::path file = path.parent_path() / name;
+    isFine &= settle(file, contentOf(file), text, isCheck);
+  }
+  if (isCheck)
+    for (const int line : tablesWithoutSource(*current))
       isFine = fail(path.string() + ":" + std::to_string(line) +
                     ": this table has measured numbers: render them from a record, or "
                     "say below the table where they are from (tools/render_tables/page.h)");
-    return isFine;
-  }
-  if (*rendered == current)
-    return true;
-  std::ofstream file(path, std::ios::binary);
-  file << *rendered;
-  file.close();
-  return file || fail(path.string() + " cannot be written");
+  return isFine;
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "tools/render_tables/page.h"
 
+#include "tools/render_tables/figure.h"
 #include "tools/render_tables/summary.h"
 
 #include <algorithm>
@@ -30,12 +31,15 @@ public:
   Result<std::string> render(const std::string &kind, const std::string &text) {
     if (kind == "table")
       return table(text);
+    if (kind == "figure")
+      return figure(text);
     if (kind == "record")
       return record(text);
     if (kind == "summary")
       return summary(text);
     return value(text);
   }
+  std::map<std::string, std::string> takeFigures() { return std::move(figures); }
 
 private:
   // ", 3 commits old"; "" where that is not known.
@@ -81,6 +85,16 @@ private:
               (isPlain ? plainTable(report) : attentionTable(report));
     }
     return text;
+  }
+
+  Result<std::string> figure(const std::string &name) {
+    NSA_ASSIGN_OR_RETURN(const Json *read, records.read(name));
+    if (!read->contains("results") || !read->contains("machine") || !read->contains("figure"))
+      return broken("figure:" + name, name + ".json is no result of a program that has a figure");
+    std::string path = "figures/" + name + ".svg";
+    path[path.rfind('/')] = '-'; // no folder for each device
+    figures[path] = figureFile(*read);
+    return "\n" + headLine(*read) + "\n\n![" + figureTitle(*read) + "](" + path + ")\n";
   }
 
   Result<std::string> summary(const std::string &device) {
@@ -158,6 +172,7 @@ private:
 
   Records &records;
   std::map<std::string, int64_t> writtenAges; // by commit
+  std::map<std::string, std::string> figures; // as in RenderedPage
 };
 
 // A number with a unit, a rate or time named anywhere, or a cell that begins with a decimal fraction. Code is no
@@ -176,8 +191,8 @@ bool saysItsSource(const std::string &line) {
 
 } // namespace
 
-Result<std::string> renderPage(const std::string &page, Records &records, Ages ages) {
-  static const std::regex begin("<!-- (table|record|value|summary):");
+Result<RenderedPage> renderPage(const std::string &page, Records &records, Ages ages) {
+  static const std::regex begin("<!-- (table|figure|record|value|summary):");
   Renderer renderer(page, records, ages);
   std::string output;
   auto position = page.begin();
@@ -191,7 +206,7 @@ Result<std::string> renderPage(const std::string &page, Records &records, Ages a
     output.append(position, page.begin() + static_cast<std::ptrdiff_t>(close + kClose.size())).append(rendered);
     position = page.begin() + static_cast<std::ptrdiff_t>(end);
   }
-  return output.append(position, page.end());
+  return RenderedPage{output.append(position, page.end()), renderer.takeFigures()};
 }
 
 std::vector<int> tablesWithoutSource(const std::string &page) {

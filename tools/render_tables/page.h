@@ -4,6 +4,9 @@
 //
 // - `<!-- table:NAME -->`: the tables of all records bench/results/*/NAME.json.
 // - `<!-- table:DEVICE/NAME -->`: the table of the record bench/results/DEVICE/NAME.json.
+// - `<!-- figure:DEVICE/NAME -->`: the figure of a record (figure.h), which is the file figures/DEVICE-NAME.svg beside
+// the
+//   page.
 // - `<!-- record:DEVICE/NAME -->`: the machine, the commit and the date of a record.
 // - `<!-- record:packs/NAME -->`: the commits with which the kernels of a pack were made.
 // - `<!-- value:FILE FIELD CONDITIONS -->`: one number, which is the field FIELD of an entry in the file's array
@@ -13,14 +16,14 @@
 // - `<!-- summary:DEVICE -->`: a table that compares the forward pass, decoding and the start of a process with other
 //   programs (summary.h), from DEVICE/prefill, DEVICE/decode, DEVICE/startup and DEVICE/peers.
 //
-// The rendered text of a table or a record contains the record's age: the number of later commits that changed the
-// measured code.
-// Thread-safety: one thread.
+// The rendered text of a table, a figure or a record contains the record's age: the number of later commits that
+// changed the measured code. Thread-safety: one thread.
 #pragma once
 
 #include "runtime/base/status.h"
 #include "tools/render_tables/records.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,7 +35,11 @@ namespace nsa::tables {
 // page is up to date uses kKept: with kCounted, every commit that changes the measured code would make the page
 // outdated.
 enum class Ages : uint8_t { kCounted, kKept };
-Result<std::string> renderPage(const std::string &page, Records &records, Ages ages);
+struct RenderedPage {
+  std::string text;
+  std::map<std::string, std::string> figures; // the texts of SVG files, by their paths from the page's folder
+};
+Result<RenderedPage> renderPage(const std::string &page, Records &records, Ages ages);
 
 // Finds the tables that contain measured numbers but do not say where the numbers are from, and returns the line
 // numbers at which these tables begin. A table that is rendered from a record, or that contains a rendered value, needs

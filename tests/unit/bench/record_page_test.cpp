@@ -38,7 +38,9 @@ protected:
   void pack(const std::string &sources) { folder.write("cache/packs/p.json", R"({"choices": 7)" + sources + "}"); }
   Result<std::string> render(const std::string &page, Ages ages = Ages::kCounted) {
     Records records(folder.path());
-    return renderPage(page, records, ages);
+    NSA_ASSIGN_OR_RETURN(RenderedPage rendered, renderPage(page, records, ages));
+    figures = std::move(rendered.figures);
+    return std::move(rendered.text);
   }
   std::string errorOf(const std::string &page) {
     const Result<std::string> rendered = render(page);
@@ -46,6 +48,7 @@ protected:
   }
 
   test::Scratch folder;
+  std::map<std::string, std::string> figures; // of the last rendered page
   std::string first;
   int commits = 0;
 };
@@ -187,6 +190,31 @@ TEST_F(RecordPage, AValueIsThatOfTheOneResultItNames) {
   EXPECT_NE(errorOf(value("one/launch us n=2")).find("it has no us"), std::string::npos);
   EXPECT_NE(errorOf(value("one/launch /none")).find("the file has no /none"), std::string::npos);
   EXPECT_NE(errorOf(value("one/none ms n=2")).find("none.json cannot be read"), std::string::npos);
+}
+
+TEST_F(RecordPage, AFigureIsAFileBesideThePage) {
+  record(first, R"([{"n": 100, "ms": 1.5}, {"n": 200, "ms": 0.5}, {"n": 300}])");
+  const std::string page = "<!-- figure:one/launch -->\n<!-- end -->";
+  EXPECT_NE(errorOf(page).find("`figure:one/launch`: one/launch.json is no result of a program that has a figure"),
+            std::string::npos);
+  EXPECT_NE(errorOf("<!-- figure:one/none -->\n<!-- end -->").find("none.json cannot be read"), std::string::npos);
+  std::string text = folder.read("bench/results/one/launch.json");
+  text.insert(1, R"("figure": {"title": "Falls & falls", "x": {"title": "runs", "field": "n"}, "y": {"title": "ms"},
+                     "series": [{"name": "measured", "field": "ms"}, {"name": "no field", "field": "us"}],
+                     "guides": [{"name": "a bound", "value": 3}]}, )");
+  folder.write("bench/results/one/launch.json", text);
+  const Result<std::string> rendered = render(page);
+  ASSERT_TRUE(rendered) << rendered.status().toString();
+  EXPECT_EQ(*rendered, "<!-- figure:one/launch -->\nP, 2 threads, source " + first +
+                           ", 2026-01-02, 0 commits old\n\n![Falls & falls](figures/one-launch.svg)\n<!-- end -->");
+  ASSERT_EQ(figures.size(), 1U);
+  const std::string &figure = figures["figures/one-launch.svg"];
+  for (const char *part : {">Falls &amp; falls<", ">runs<", ">ms<", "<title>100: 1.50</title>",
+                           "<title>200: 0.500</title>", ">measured<", ">a bound<", "class=\"guide\""})
+    EXPECT_NE(figure.find(part), std::string::npos) << part << " in " << figure;
+  EXPECT_EQ(figure.find("300: "), std::string::npos) << "a result without the field has no point";
+  EXPECT_EQ(figure.find(">no field<"), std::string::npos);
+  EXPECT_EQ(*render(*rendered, Ages::kKept), *rendered);
 }
 
 TEST_F(RecordPage, ABrokenMarkerIsNamed) {
