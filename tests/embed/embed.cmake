@@ -38,6 +38,23 @@ function(expect_hello name)
   endif()
 endfunction()
 
+# Builds an installed example by the command of docs/embedding.md, word for word.
+function(build_documented example)
+  file(STRINGS ${SOURCE}/docs/embedding.md command REGEX "^cmake -S TREE/share/nsa/examples/${example} ")
+  string(REPLACE "TREE" "${tree}" command "${command}")
+  file(MAKE_DIRECTORY ${WORK}/${example})
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env CXX=${CXX} "CXXFLAGS=-Wall -Wextra -Werror" sh -ec "${command}"
+    WORKING_DIRECTORY ${WORK}/${example} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# `program`, with further arguments, must end with 2 and say what matches the pattern.
+function(expect_refusal pattern)
+  execute_process(COMMAND ${program} ${ARGN} RESULT_VARIABLE code ERROR_VARIABLE text OUTPUT_VARIABLE text)
+  if(NOT code EQUAL 2 OR NOT text MATCHES "${pattern}")
+    message(FATAL_ERROR "expected ${pattern} and code 2 of ${ARGN}, got ${code}: ${text}")
+  endif()
+endfunction()
+
 if(CASE STREQUAL "nsa_embed_install")
   file(REMOVE_RECURSE ${WORK})
   # The store refuses folders that others may write; what this makes under a umask of 002 is such.
@@ -280,11 +297,7 @@ elseif(CASE STREQUAL "nsa_embed_readme")
 
 elseif(CASE STREQUAL "nsa_embed_decode")
   # Both ways a host may build it. The program that runs is built by the command of docs/embedding.md, word for word.
-  file(STRINGS ${SOURCE}/docs/embedding.md command REGEX "^cmake -S TREE/")
-  string(REPLACE "TREE" "${tree}" command "${command}")
-  file(MAKE_DIRECTORY ${WORK}/decode)
-  execute_process(COMMAND ${CMAKE_COMMAND} -E env CXX=${CXX} "CXXFLAGS=-Wall -Wextra -Werror" sh -ec "${command}"
-    WORKING_DIRECTORY ${WORK}/decode COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+  build_documented(decode)
   set(ENV{PKG_CONFIG_PATH} ${tree}/${LIBDIR}/pkgconfig)
   execute_process(COMMAND pkg-config --cflags --libs nsa OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE
     COMMAND_ERROR_IS_FATAL ANY)
@@ -326,6 +339,53 @@ elseif(CASE STREQUAL "nsa_embed_decode_documented")
       message(FATAL_ERROR "${command} printed ${text}")
     endif()
   endforeach()
+
+elseif(CASE STREQUAL "nsa_embed_train")
+  # Built and called as docs/embedding.md says, but for two steps, after which no model is better than bigrams.
+  build_documented(train)
+  set(ENV{NSA_CACHE_DIR} ${WORK}/train/cache)
+  file(STRINGS ${SOURCE}/docs/embedding.md command REGEX "^build-train/")
+  string(REPLACE "TREE" "${tree}" command "${command}")
+  foreach(flags "" --without-selected-gradient)
+    execute_process(COMMAND sh -ec "${command} --steps 2 --batch 1 --seed 3 ${flags}" WORKING_DIRECTORY ${WORK}/train
+      RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text COMMAND_ECHO STDOUT)
+    file(READ ${WORK}/train/training.json record)
+    if(NOT code EQUAL 1 OR NOT text MATCHES " 500352 parameters, 2 steps of 1 sequences .*\nheld out: [45]\\.[0-9]+ nats per byte\n")
+      message(FATAL_ERROR "expected a loss above the bigrams' and code 1, got ${code}: ${text}")
+    endif()
+    string(JSON rows LENGTH "${record}" results)
+    string(JSON step GET "${record}" results 1 step)
+    string(JSON seed GET "${record}" seed)
+    string(JSON source GET "${record}" machine source)
+    string(JSON whole GET "${record}" selected_gradient) # ON or OFF
+    if(NOT "${rows} ${step} ${seed}" STREQUAL "2 2 3" OR source STREQUAL "" OR (whole AND NOT flags STREQUAL "")
+        OR (NOT whole AND flags STREQUAL ""))
+      message(FATAL_ERROR "the record is ${record}")
+    endif()
+  endforeach()
+
+elseif(CASE STREQUAL "nsa_embed_train_refused")
+  set(program ${WORK}/train/build-train/nsa_example_train)
+  set(text ${tree}/share/nsa/examples/train/plays.txt)
+  set(ENV{NSA_CACHE_DIR} ${WORK}/train/empty)
+  expect_refusal("^usage: nsa_example_train TEXT ")
+  foreach(flags --steps "--steps;0" "--steps;many" "--steps;1x" "--steps;1000001" "--batch;0" "--seed;-1" --record --fast second)
+    expect_refusal("^usage: " ${text} ${flags})
+  endforeach()
+  expect_refusal("nsa_example_train: no/text cannot be read" no/text)
+  expect_refusal("CMakeLists.txt has [0-9]+ bytes: a tenth of the text must have more than 512"
+    ${tree}/share/nsa/examples/train/CMakeLists.txt)
+  # A record that cannot be written is refused before the first step; a file that is there stays as it is until the end.
+  expect_refusal("^nsa_example_train: no/record cannot be written\n$" ${text} --record no/record)
+  # What the library refuses.
+  file(WRITE ${WORK}/train/kept "an older record")
+  set(ENV{NSA_MISS} fail)
+  set(ENV{NSA_CACHE_PACKS} none)
+  expect_refusal("nsa_example_train: .*no stored kernel.*hint: " ${text} --record ${WORK}/train/kept)
+  file(READ ${WORK}/train/kept kept)
+  if(NOT kept STREQUAL "an older record")
+    message(FATAL_ERROR "a run that failed left the record ${kept}")
+  endif()
 
 elseif(CASE STREQUAL "nsa_embed_record")
   # A program says what it plans, that is tuned and exported, and the program runs from the pack alone.
@@ -371,13 +431,7 @@ elseif(CASE STREQUAL "nsa_embed_record")
 
 elseif(CASE STREQUAL "nsa_embed_decode_refused")
   # What the library refuses comes with field, value and rule; what the example itself does, with a usage.
-  set(program ${WORK}/decode/build-decode/nsa_example_decode)
-  function(expect_refusal pattern)
-    execute_process(COMMAND ${program} --cache :memory: ${ARGN} RESULT_VARIABLE code ERROR_VARIABLE text OUTPUT_VARIABLE text)
-    if(NOT code EQUAL 2 OR NOT text MATCHES "${pattern}")
-      message(FATAL_ERROR "expected ${pattern} and code 2 of ${ARGN}, got ${code}: ${text}")
-    endif()
-  endfunction()
+  set(program ${WORK}/decode/build-decode/nsa_example_decode --cache :memory:)
   expect_refusal("field: page_size\n  value: 96\n  rule:  must be .*multiple of sel_block" --page-size 96)
   expect_refusal("field: device\n  value: tpu\n" --device tpu)
   expect_refusal("--prompt must be long enough" --prompt 100)
