@@ -48,7 +48,7 @@ void Record::write(const std::string &path) const {
        << processorName() << "\",\n  \"source\": \"" << nsa_source_id() << "\",\n  \"version\": \"" << nsa_version()
        << "\"\n },\n \"seed\": " << seed << ",\n \"batch\": " << batch
        << ",\n \"selected_gradient\": " << (selectedGradient ? "true" : "false")
-       << ",\n \"bigram_entropy\": " << number(bigramEntropy)
+       << ",\n \"seconds\": " << number(seconds) << ",\n \"bigram_entropy\": " << number(bigramEntropy)
        << ",\n \"held_out_bigram_entropy\": " << number(heldOutBigramEntropy) << R"(,
  "figure": {
   "title": "The loss of a small language model with native sparse attention",

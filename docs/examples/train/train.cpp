@@ -77,6 +77,7 @@ double heldOutLoss(Model<float> &model, const std::vector<float> &parameters, co
 }
 
 int run(const Options &options) {
+  const double start = secondsNow();
   const Text text = Text::read(options.text);
   if (!options.record.empty())
     Record::checkPath(options.record);
@@ -114,6 +115,7 @@ int run(const Options &options) {
     steps = 0;
   }
 
+  record.seconds = secondsNow() - start;
   record.bigramEntropy = text.bigramEntropy();
   record.heldOutBigramEntropy = text.heldOutBigramEntropy();
   record.selectedGradient = options.selectedGradient;
