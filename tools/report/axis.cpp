@@ -8,9 +8,9 @@
 namespace nsa::report {
 namespace {
 
-// The smallest of 1, 2 and 5 times a power of 10 that divides a length into six parts or fewer.
+// The smallest of 1, 2 and 5 times a power of 10 that divides a length into seven parts or fewer.
 double roundUnit(double length) {
-  const double least = length / 6, power = std::pow(10.0, std::floor(std::log10(least)));
+  const double least = length / 7, power = std::pow(10.0, std::floor(std::log10(least)));
   for (double factor : {1.0, 2.0, 5.0})
     if (factor * power >= least * (1 - 1e-9))
       return factor * power;
