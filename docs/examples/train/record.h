@@ -18,7 +18,7 @@ struct Record {
   };
   std::vector<Row> rows;
   double bigramEntropy = 0, heldOutBigramEntropy = 0; // nats per byte
-  double seconds = 0; // of the whole run, evaluation included
+  double seconds = 0;                                 // of the whole run, evaluation included
   bool selectedGradient = true;
   std::int64_t seed = 0, batch = 0;
 
