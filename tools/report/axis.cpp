@@ -73,11 +73,12 @@ std::string Axis::textOf(double value) const {
 }
 
 std::vector<Axis::Tick> Axis::ticks(size_t most) const {
-  const double units = std::round((high - low) / unit);
-  const double step = std::max(1.0, std::ceil(units / static_cast<double>(std::max<size_t>(most, 1))));
+  const long units = std::lround((high - low) / unit), lines = static_cast<long>(std::max<size_t>(most, 1));
+  const long step = std::max(1L, (units + lines - 1) / lines);
   std::vector<Tick> ticks;
-  for (double at = 0; at <= units; at += step) {
-    const double value = fromScale((std::round(low / unit) + at) * unit + 0.0); // + 0.0: the line of -0 is 0
+  for (long at = 0; at <= units; at += step) {
+    // + 0.0: the line of -0 is 0
+    const double value = fromScale((std::round(low / unit) + static_cast<double>(at)) * unit + 0.0);
     ticks.push_back({value, textOf(value)});
   }
   return ticks;
