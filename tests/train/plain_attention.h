@@ -126,7 +126,7 @@ public:
   void backward(std::int64_t layer, std::int64_t batch, const Real *projected, const Real *dOut,
                 Real *dProjected) override {
     const std::vector<std::int32_t> &list = lists(layer);
-    std::fill(dProjected, dProjected + batch * kSequence * column::end, Real{0});
+    std::fill(dProjected, dProjected + batch * kSequence * column::kEnd, Real{0});
     parallelFor(batch * kKvHeads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t each = begin; each < end; ++each) {
         Group group(projected, list.data(), each);
@@ -149,8 +149,9 @@ private:
   public:
     Group(const Real *projected, const std::int32_t *list, std::int64_t each)
         : projected(projected), list(list), sequence(each / kKvHeads), head(each % kKvHeads) {
-      const std::array<std::int64_t, kBranches> keyColumns = {column::kCmp, column::kSel, column::kWin};
-      const std::array<std::int64_t, kBranches> valueColumns = {column::vCmp, column::vSel, column::vWin};
+      const std::array<std::int64_t, kBranches> keyColumns = {column::kKeyCmp, column::kKeySel, column::kKeyWin};
+      const std::array<std::int64_t, kBranches> valueColumns = {column::kValueCmp, column::kValueSel,
+                                                                column::kValueWin};
       for (std::size_t branch = 0; branch < kBranches; ++branch) {
         k.push_back(pick(keyColumns[branch] + head * kHeadDim, branch != kCmpBranch));
         v.push_back(pick(valueColumns[branch] + head * kHeadDim, false));
@@ -159,7 +160,7 @@ private:
       v[kCmpBranch] = compress(v[kCmpBranch]);
       for (std::int64_t i = 0; i < kGroup; ++i)
         for (bool rotated : {false, true})
-          q.push_back(pick(column::q + (head * kGroup + i) * kHeadDim, rotated));
+          q.push_back(pick(column::kQuery + (head * kGroup + i) * kHeadDim, rotated));
     }
 
     double forward(Real *out) {
@@ -205,25 +206,25 @@ private:
         }
       dK[kCmpBranch] = spread(dK[kCmpBranch]);
       dV[kCmpBranch] = spread(dV[kCmpBranch]);
-      put(dK[kCmpBranch], column::kCmp + head * kHeadDim, false, dProjected);
-      put(dK[kSelBranch], column::kSel + head * kHeadDim, true, dProjected);
-      put(dK[kWinBranch], column::kWin + head * kHeadDim, true, dProjected);
-      put(dV[kCmpBranch], column::vCmp + head * kHeadDim, false, dProjected);
-      put(dV[kSelBranch], column::vSel + head * kHeadDim, false, dProjected);
-      put(dV[kWinBranch], column::vWin + head * kHeadDim, false, dProjected);
+      put(dK[kCmpBranch], column::kKeyCmp + head * kHeadDim, false, dProjected);
+      put(dK[kSelBranch], column::kKeySel + head * kHeadDim, true, dProjected);
+      put(dK[kWinBranch], column::kKeyWin + head * kHeadDim, true, dProjected);
+      put(dV[kCmpBranch], column::kValueCmp + head * kHeadDim, false, dProjected);
+      put(dV[kSelBranch], column::kValueSel + head * kHeadDim, false, dProjected);
+      put(dV[kWinBranch], column::kValueWin + head * kHeadDim, false, dProjected);
       for (std::int64_t i = 0; i < kGroup; ++i)
         for (std::size_t rotated : {0, 1})
-          put(dQ[static_cast<std::size_t>(2 * i) + rotated], column::q + (head * kGroup + i) * kHeadDim, rotated == 1,
-              dProjected);
+          put(dQ[static_cast<std::size_t>(2 * i) + rotated], column::kQuery + (head * kGroup + i) * kHeadDim,
+              rotated == 1, dProjected);
     }
 
   private:
-    std::int64_t row(std::int64_t token) const { return (sequence * kSequence + token) * column::end; }
+    std::int64_t row(std::int64_t token) const { return (sequence * kSequence + token) * column::kEnd; }
     std::int64_t outRow(std::int64_t token, std::int64_t i) const {
       return (sequence * kSequence + token) * kQueryRow + (head * kGroup + i) * kHeadDim;
     }
     std::int64_t gatePlace(std::int64_t token, std::int64_t i, std::size_t branch) const {
-      return row(token) + column::gates + (head * kGroup + i) * kBranches + static_cast<std::int64_t>(branch);
+      return row(token) + column::kGates + (head * kGroup + i) * kBranches + static_cast<std::int64_t>(branch);
     }
     Real gate(std::int64_t token, std::int64_t i, std::size_t branch) const {
       return 1 / (1 + std::exp(-projected[gatePlace(token, i, branch)]));

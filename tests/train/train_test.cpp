@@ -148,10 +148,10 @@ TEST_F(Training, TheGradientEqualsTheReference) {
     double squares = 0; // of the gradient of the selected branch's keys and values
     for (const LayerParts &layer : layout.layers)
       for (std::int64_t row = 0; row < kWidth; ++row)
-        for (const std::int64_t first : {column::kSel, column::vSel})
+        for (const std::int64_t first : {column::kKeySel, column::kValueSel})
           for (std::int64_t i = 0; i < kKeyRow; ++i)
             squares += std::pow(
-                gradient[static_cast<std::size_t>(layer.projection.begin + row * column::end + first + i)], 2.0);
+                gradient[static_cast<std::size_t>(layer.projection.begin + row * column::kEnd + first + i)], 2.0);
     EXPECT_EQ(squares != 0, selectedGradient);
   }
 }

@@ -11,7 +11,7 @@ template <typename Real> class Attention {
 public:
   virtual ~Attention() = default;
 
-  // Computes `out` [batch, kSequence, kQueryRow] from `projected` [batch, kSequence, column::end], and keeps for each
+  // Computes `out` [batch, kSequence, kQueryRow] from `projected` [batch, kSequence, column::kEnd], and keeps for each
   // layer what the backward pass of this layer needs.
   virtual void forward(std::int64_t layer, std::int64_t batch, const Real *projected, Real *out) = 0;
 

@@ -19,12 +19,12 @@ constexpr std::int64_t kQueryRow = kHeads * kHeadDim, kKeyRow = kKvHeads * kHead
 // What attention reads of a token is one row of the product of the token's state and one matrix. These are the columns
 // at which the parts of the row begin.
 namespace column {
-constexpr std::int64_t q = 0;
-constexpr std::int64_t kSel = q + kQueryRow, kWin = kSel + kKeyRow, kCmp = kWin + kKeyRow;
-constexpr std::int64_t vSel = kCmp + kKeyRow, vWin = vSel + kKeyRow, vCmp = vWin + kKeyRow;
-constexpr std::int64_t gates = vCmp + kKeyRow; // logits, [heads, branches]
+constexpr std::int64_t kQuery = 0;
+constexpr std::int64_t kKeySel = kQuery + kQueryRow, kKeyWin = kKeySel + kKeyRow, kKeyCmp = kKeyWin + kKeyRow;
+constexpr std::int64_t kValueSel = kKeyCmp + kKeyRow, kValueWin = kValueSel + kKeyRow, kValueCmp = kValueWin + kKeyRow;
+constexpr std::int64_t kGates = kValueCmp + kKeyRow; // logits, [heads, branches]
 // Twenty columns behind the gates are not read: they make the row a multiple of a matrix product's tile.
-constexpr std::int64_t end = gates + 32;
+constexpr std::int64_t kEnd = kGates + 32;
 } // namespace column
 
 } // namespace example

@@ -19,6 +19,7 @@ template <typename Real> struct Matrix {
   Matrix(Real *data, std::int64_t rows, std::int64_t columns) : Matrix(data, rows, columns, columns, 1) {}
   Matrix(Real *data, std::int64_t rows, std::int64_t columns, std::int64_t rowStride, std::int64_t columnStride)
       : data(data), rows(rows), columns(columns), rowStride(rowStride), columnStride(columnStride) {}
+  // As a Real * converts to a const Real *. NOLINTNEXTLINE(google-explicit-constructor)
   operator Matrix<const Real>() const { return {data, rows, columns, rowStride, columnStride}; }
 
   Real &at(std::int64_t row, std::int64_t column) const { return data[row * rowStride + column * columnStride]; }

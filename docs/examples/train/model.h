@@ -56,7 +56,7 @@ private:
     for (Saved &layer : saved) {
       for (std::vector<Real> *values : {&layer.in, &layer.normalised, &layer.middle, &layer.middleNormalised})
         make(*values, kWidth);
-      make(layer.projected, column::end);
+      make(layer.projected, column::kEnd);
       make(layer.attended, kQueryRow);
       make(layer.hidden, kHidden);
       make(layer.squares, kHidden);
@@ -65,7 +65,7 @@ private:
       make(*values, kWidth);
     make(logits, kBytes);
     make(dHidden, kHidden);
-    make(dProjected, column::end);
+    make(dProjected, column::kEnd);
     make(dAttended, kQueryRow);
   }
 
@@ -84,7 +84,7 @@ private:
     Saved &own = saved[static_cast<std::size_t>(layer)];
     own.in = state;
     normalise(own.in.data(), p + parts.attentionNorm.begin, own.normalised.data(), rows, kWidth);
-    project(own.normalised.data(), p + parts.projection.begin, own.projected.data(), rows, kWidth, column::end);
+    project(own.normalised.data(), p + parts.projection.begin, own.projected.data(), rows, kWidth, column::kEnd);
     attention.forward(layer, batch, own.projected.data(), own.attended.data());
     multiplyAdd<Real>(Matrix<const Real>(own.attended.data(), rows, kQueryRow),
                       Matrix<const Real>(p + parts.output.begin, kQueryRow, kWidth),
@@ -129,7 +129,7 @@ private:
                     gradient + parts.output.begin, rows, kQueryRow, kWidth);
     attention.backward(layer, batch, own.projected.data(), dAttended.data(), dProjected.data());
     projectBackward(own.normalised.data(), p + parts.projection.begin, dProjected.data(), dRow.data(),
-                    gradient + parts.projection.begin, rows, kWidth, column::end);
+                    gradient + parts.projection.begin, rows, kWidth, column::kEnd);
     normaliseBackward(own.in.data(), p + parts.attentionNorm.begin, dRow.data(), dState.data(),
                       gradient + parts.attentionNorm.begin, rows, kWidth);
   }

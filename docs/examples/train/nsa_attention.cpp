@@ -30,7 +30,7 @@ NsaAttention::NsaAttention(std::int64_t mostSequences, bool selectedGradient)
 
   const auto rows = static_cast<std::size_t>(mostSequences * kSequence);
   for (Saved &layer : saved) {
-    layer.rotated.resize(rows * column::kCmp);
+    layer.rotated.resize(rows * column::kKeyCmp);
     for (std::vector<float> &out : layer.out)
       out.resize(rows * kQueryRow);
     for (std::vector<float> &lse : layer.lse)
@@ -39,7 +39,7 @@ NsaAttention::NsaAttention(std::int64_t mostSequences, bool selectedGradient)
     layer.vComp.resize(layer.kComp.size());
     layer.blockList.resize(rows * kKvHeads * kSelCount);
   }
-  dRotated.resize(rows * column::kCmp);
+  dRotated.resize(rows * column::kKeyCmp);
   dQueryCmp.resize(rows * kQueryRow);
 }
 
@@ -86,9 +86,9 @@ void NsaAttention::run(const Plan &plan, const Bindings &bindings) {
 
 void NsaAttention::forward(std::int64_t layer, std::int64_t batch, const float *projected, float *out) {
   Saved &own = saved[static_cast<std::size_t>(layer)];
-  Bindings rotation(batch); // to `rotate`, q, kSel and kWin are heads of one tensor
-  rotation.add(NSA_X, projected + column::q, kSequence, column::end, kRotatedHeads, kHeadDim);
-  rotation.add(NSA_OUT, own.rotated.data(), kSequence, column::kCmp, kRotatedHeads, kHeadDim);
+  Bindings rotation(batch);
+  rotation.add(NSA_X, projected + column::kQuery, kSequence, column::kEnd, kRotatedHeads, kHeadDim);
+  rotation.add(NSA_OUT, own.rotated.data(), kSequence, column::kKeyCmp, kRotatedHeads, kHeadDim);
   run(rotatePlan, rotation);
 
   Bindings call(batch);
@@ -100,17 +100,17 @@ void NsaAttention::forward(std::int64_t layer, std::int64_t batch, const float *
 
 void NsaAttention::addInputs(Bindings &to, const float *projected, const Saved &own, bool selected) {
   const float *rotated = own.rotated.data();
-  to.add(NSA_Q, rotated + column::q, kSequence, column::kCmp, kHeads, kHeadDim);
-  to.add(NSA_Q_CMP, projected + column::q, kSequence, column::end, kHeads, kHeadDim);
-  to.add(NSA_K_CMP, projected + column::kCmp, kSequence, column::end, kKvHeads, kHeadDim);
-  to.add(NSA_V_CMP, projected + column::vCmp, kSequence, column::end, kKvHeads, kHeadDim);
+  to.add(NSA_Q, rotated + column::kQuery, kSequence, column::kKeyCmp, kHeads, kHeadDim);
+  to.add(NSA_Q_CMP, projected + column::kQuery, kSequence, column::kEnd, kHeads, kHeadDim);
+  to.add(NSA_K_CMP, projected + column::kKeyCmp, kSequence, column::kEnd, kKvHeads, kHeadDim);
+  to.add(NSA_V_CMP, projected + column::kValueCmp, kSequence, column::kEnd, kKvHeads, kHeadDim);
   if (selected) {
-    to.add(NSA_K_SEL, rotated + column::kSel, kSequence, column::kCmp, kKvHeads, kHeadDim);
-    to.add(NSA_V_SEL, projected + column::vSel, kSequence, column::end, kKvHeads, kHeadDim);
+    to.add(NSA_K_SEL, rotated + column::kKeySel, kSequence, column::kKeyCmp, kKvHeads, kHeadDim);
+    to.add(NSA_V_SEL, projected + column::kValueSel, kSequence, column::kEnd, kKvHeads, kHeadDim);
   }
-  to.add(NSA_K_WIN, rotated + column::kWin, kSequence, column::kCmp, kKvHeads, kHeadDim);
-  to.add(NSA_V_WIN, projected + column::vWin, kSequence, column::end, kKvHeads, kHeadDim);
-  to.add(NSA_GATES, projected + column::gates, kSequence, column::end, kHeads, kBranches);
+  to.add(NSA_K_WIN, rotated + column::kKeyWin, kSequence, column::kKeyCmp, kKvHeads, kHeadDim);
+  to.add(NSA_V_WIN, projected + column::kValueWin, kSequence, column::kEnd, kKvHeads, kHeadDim);
+  to.add(NSA_GATES, projected + column::kGates, kSequence, column::kEnd, kHeads, kBranches);
 }
 
 void NsaAttention::addSaved(Bindings &to, const Saved &own, bool selected) {

@@ -31,7 +31,9 @@ public:
   const std::vector<std::int32_t> &blockList(std::int64_t layer) const;
 
 private:
-  static constexpr std::int64_t kRotatedHeads = kHeads + 2 * kKvHeads; // q, kSel and kWin: neighbours in a row
+  // Queries, and keys of the selected branch and of the window, are neighbours in a row: `rotate` takes them for the
+  // heads of one tensor.
+  static constexpr std::int64_t kRotatedHeads = kHeads + 2 * kKvHeads;
 
   struct DestroyEngine {
     void operator()(nsa_engine *handle) const { nsa_engine_destroy(handle); }
@@ -43,7 +45,7 @@ private:
 
   // What the forward pass of a layer leaves for its backward pass.
   struct Saved {
-    std::vector<float> rotated;                         // [batch, kSequence, column::kCmp]: q, kSel and kWin
+    std::vector<float> rotated;                         // [batch, kSequence, column::kKeyCmp]: what was rotated
     std::array<std::vector<float>, kBranches> out, lse; // [batch, kSequence, kQueryRow] and [.., kHeads]
     std::vector<float> kComp, vComp;                    // [batch, kCompressed, kKeyRow]
     std::vector<std::int32_t> blockList;
@@ -63,7 +65,7 @@ private:
   std::unique_ptr<nsa_engine, DestroyEngine> engine;
   Plan rotatePlan, forwardPlan, backwardPlan, rotateBackPlan;
   std::array<Saved, kLayers> saved;
-  std::vector<float> dRotated, dQueryCmp; // [batch, kSequence, column::kCmp] and [.., kQueryRow]
+  std::vector<float> dRotated, dQueryCmp; // [batch, kSequence, column::kKeyCmp] and [.., kQueryRow]
   std::vector<std::byte> workspace;
 };
 

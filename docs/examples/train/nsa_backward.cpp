@@ -17,34 +17,35 @@ void NsaAttention::backward(std::int64_t layer, std::int64_t batch, const float 
                             float *dProjected) {
   const Saved &own = saved[static_cast<std::size_t>(layer)];
   // A branch that is off in the backward plan has no gradient, and the call does not know its tensors.
-  std::fill(dProjected, dProjected + batch * kSequence * column::end, 0.0f);
+  std::fill(dProjected, dProjected + batch * kSequence * column::kEnd, 0.0f);
   std::fill(dRotated.begin(), dRotated.end(), 0.0f);
 
   Bindings call(batch);
   addInputs(call, projected, own, selectedGradient);
   addSaved(call, own, selectedGradient);
   call.add(NSA_D_OUT, dOut, kSequence, kQueryRow, kHeads, kHeadDim);
-  call.add(NSA_D_Q, dRotated.data() + column::q, kSequence, column::kCmp, kHeads, kHeadDim);
+  call.add(NSA_D_Q, dRotated.data() + column::kQuery, kSequence, column::kKeyCmp, kHeads, kHeadDim);
   call.add(NSA_D_Q_CMP, dQueryCmp.data(), kSequence, kQueryRow, kHeads, kHeadDim);
-  call.add(NSA_D_K_WIN, dRotated.data() + column::kWin, kSequence, column::kCmp, kKvHeads, kHeadDim);
-  call.add(NSA_D_K_CMP, dProjected + column::kCmp, kSequence, column::end, kKvHeads, kHeadDim);
-  call.add(NSA_D_V_WIN, dProjected + column::vWin, kSequence, column::end, kKvHeads, kHeadDim);
-  call.add(NSA_D_V_CMP, dProjected + column::vCmp, kSequence, column::end, kKvHeads, kHeadDim);
+  call.add(NSA_D_K_WIN, dRotated.data() + column::kKeyWin, kSequence, column::kKeyCmp, kKvHeads, kHeadDim);
+  call.add(NSA_D_K_CMP, dProjected + column::kKeyCmp, kSequence, column::kEnd, kKvHeads, kHeadDim);
+  call.add(NSA_D_V_WIN, dProjected + column::kValueWin, kSequence, column::kEnd, kKvHeads, kHeadDim);
+  call.add(NSA_D_V_CMP, dProjected + column::kValueCmp, kSequence, column::kEnd, kKvHeads, kHeadDim);
   if (selectedGradient) {
-    call.add(NSA_D_K_SEL, dRotated.data() + column::kSel, kSequence, column::kCmp, kKvHeads, kHeadDim);
-    call.add(NSA_D_V_SEL, dProjected + column::vSel, kSequence, column::end, kKvHeads, kHeadDim);
+    call.add(NSA_D_K_SEL, dRotated.data() + column::kKeySel, kSequence, column::kKeyCmp, kKvHeads, kHeadDim);
+    call.add(NSA_D_V_SEL, dProjected + column::kValueSel, kSequence, column::kEnd, kKvHeads, kHeadDim);
   }
-  call.add(NSA_D_GATES, dProjected + column::gates, kSequence, column::end, kHeads, kBranches);
+  call.add(NSA_D_GATES, dProjected + column::kGates, kSequence, column::kEnd, kHeads, kBranches);
   run(backwardPlan, call);
 
   Bindings rotation(batch);
-  rotation.add(NSA_X, dRotated.data(), kSequence, column::kCmp, kRotatedHeads, kHeadDim);
-  rotation.add(NSA_OUT, dProjected + column::q, kSequence, column::end, kRotatedHeads, kHeadDim);
+  rotation.add(NSA_X, dRotated.data(), kSequence, column::kKeyCmp, kRotatedHeads, kHeadDim);
+  rotation.add(NSA_OUT, dProjected + column::kQuery, kSequence, column::kEnd, kRotatedHeads, kHeadDim);
   run(rotateBackPlan, rotation);
   // The queries were read twice: rotated, and as they are by the compressed branch.
   for (std::int64_t token = 0; token < batch * kSequence; ++token)
     for (std::int64_t i = 0; i < kQueryRow; ++i)
-      dProjected[token * column::end + column::q + i] += dQueryCmp[static_cast<std::size_t>(token * kQueryRow + i)];
+      dProjected[token * column::kEnd + column::kQuery + i] +=
+          dQueryCmp[static_cast<std::size_t>(token * kQueryRow + i)];
 }
 
 } // namespace example

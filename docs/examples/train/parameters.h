@@ -33,7 +33,7 @@ struct Layout {
     embedding = matrix(kBytes, kWidth, std::sqrt(static_cast<double>(kBytes)) * 0.5);
     for (LayerParts &layer : layers) {
       layer.attentionNorm = factors();
-      layer.projection = matrix(kWidth, column::end, 1);
+      layer.projection = matrix(kWidth, column::kEnd, 1);
       layer.output = matrix(kQueryRow, kWidth, residual);
       layer.mlpNorm = factors();
       layer.up = matrix(kWidth, kHidden, 2);
@@ -76,8 +76,8 @@ inline std::vector<float> initialParameters(const Layout &layout, std::uint32_t 
   // Values are 0 at first, so each branch of attention is silent until it has learnt what to say.
   for (const LayerParts &layer : layout.layers)
     for (std::int64_t row = 0; row < kWidth; ++row)
-      std::fill_n(parameters.begin() + layer.projection.begin + row * column::end + column::vSel, kBranches * kKeyRow,
-                  0.0f);
+      std::fill_n(parameters.begin() + layer.projection.begin + row * column::kEnd + column::kValueSel,
+                  kBranches * kKeyRow, 0.0f);
   return parameters;
 }
 

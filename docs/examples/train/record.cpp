@@ -24,7 +24,9 @@ std::string processorName() {
 std::string today() {
   char date[16];
   const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::strftime(date, sizeof date, "%Y-%m-%d", &parts);
   return date;
 }
 
