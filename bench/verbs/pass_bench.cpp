@@ -10,9 +10,11 @@ namespace {
 
 // A pass of a layer of a network: ours, and the pass of dense attention that it is compared with.
 struct Pass {
-  Operator ours, dense;
+  Operator ours = std::ranges::find_if(operatorTable(), &OperatorDef::isForward)->op;
+  Operator dense = std::ranges::find(operatorTable(), MetKeys::kAll, &OperatorDef::keys)->op;
+
+  Pass backward() const { return {findGradient(ours)->op, findGradient(dense)->op}; }
 };
-constexpr Pass kForward = {Operator::kNsa, Operator::kDense}, kBackward = {Operator::kNsaBwd, Operator::kDenseBwd};
 
 // The fastest times of one length, in milliseconds; infinite if nothing was measured.
 struct Best {
@@ -33,11 +35,11 @@ public:
     for (const NamedSpec &named : choice.specs) {
       std::vector<Duel> forward, backward, step;
       for (const int64_t tokens : choice.tokens) {
-        NSA_ASSIGN_OR_RETURN(const Best ofForward, measure(kForward, named, tokens));
+        NSA_ASSIGN_OR_RETURN(const Best ofForward, measure(forwardPass, named, tokens));
         addDuel(forward, tokens, ofForward);
         if (!trains)
           continue;
-        NSA_ASSIGN_OR_RETURN(const Best ofBackward, measure(kBackward, named, tokens));
+        NSA_ASSIGN_OR_RETURN(const Best ofBackward, measure(forwardPass.backward(), named, tokens));
         addDuel(backward, tokens, ofBackward);
         addDuel(step, tokens, {ofForward.ours + ofBackward.ours, ofForward.dense + ofBackward.dense});
       }
@@ -134,7 +136,7 @@ private:
   // Our contenders, each with the tensors that it reads and writes.
   Result<Contenders> prepare(const BenchCase &nsaCase) {
     const bool isGradient = definitionOf(nsaCase.spec.op).gradientOf != nsaCase.spec.op;
-    const std::set<TensorName> saved = tools::savedFor(kBackward.ours);
+    const std::set<TensorName> saved = tools::savedFor(forwardPass.backward().ours);
     NSA_ASSIGN_OR_RETURN(const tools::OperatorInputs inputs, inputsOf(nsaCase));
     NSA_ASSIGN_OR_RETURN(Arena * arena, addArena(inputs, isGradient ? tools::allOutputs(nsaCase.spec.op)
                                                          : trains   ? saved
@@ -213,6 +215,7 @@ private:
   const LengthChoice &choice;
   PeerProcess *peers;
   const bool trains;
+  const Pass forwardPass{};
   std::optional<BenchReport> report;
   std::vector<std::unique_ptr<Arena>> arenas; // of the present length and pass
   nlohmann::ordered_json crossovers = nlohmann::ordered_json::array();
