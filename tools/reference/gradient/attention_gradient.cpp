@@ -61,17 +61,17 @@ public:
     }
   }
 
-  bool mayAttend(int64_t key) const {
-    return std::ranges::any_of(allowedKeys(a, sequence, query, kvHead),
-                               [&](const KeyRange &range) { return key >= range.begin && key < range.end; });
-  }
-
 private:
   const Attention &a;
   const Sequence &sequence;
   const int64_t query, kvHead, row, firstKey;
   const std::vector<double> q;
 };
+
+bool mayAttend(const Attention &a, const Sequence &sequence, int64_t query, int64_t kvHead, int64_t key) {
+  return std::ranges::any_of(allowedKeys(a, sequence, query, kvHead),
+                             [&](const KeyRange &range) { return key >= range.begin && key < range.end; });
+}
 
 KeyGradient zeros(const Spec &spec, int64_t keys) {
   return {.k = std::vector(static_cast<size_t>(keys * spec.kvHeads * spec.qkDim), 0.0),
@@ -112,11 +112,16 @@ AttentionGradient differentiateQueries(const Attention &a, const AttentionResult
 KeyGradient differentiateKey(const Attention &a, const Sequence &sequence, int64_t key, const SavedRows &saved,
                              const std::vector<double> &dOut) {
   KeyGradient gradient = zeros(a.spec, 1);
+  const int64_t group = a.spec.group();
   for (int64_t query = 0; query < sequence.queries; ++query)
-    for (int64_t head = 0; head < a.spec.queryHeads; ++head) {
-      const int64_t row = (sequence.firstRow + query) * a.spec.queryHeads + head;
-      if (const QueryGradient own(a, sequence, query, head); own.mayAttend(key))
-        own.addKey(key, saved.lse[row], saved.delta[row], dOut, &gradient, 0, nullptr, nullptr);
+    for (int64_t kvHead = 0; kvHead < a.spec.kvHeads; ++kvHead) {
+      if (!mayAttend(a, sequence, query, kvHead, key))
+        continue;
+      for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head) {
+        const int64_t row = (sequence.firstRow + query) * a.spec.queryHeads + head;
+        QueryGradient(a, sequence, query, head)
+            .addKey(key, saved.lse[row], saved.delta[row], dOut, &gradient, 0, nullptr, nullptr);
+      }
     }
   return gradient;
 }

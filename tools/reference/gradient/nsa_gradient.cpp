@@ -121,16 +121,24 @@ NsaGradient differentiateQueries(const Nsa &n, const NsaResult &result, std::spa
 std::array<KeyGradient, kBranchCount> differentiateTokens(const Nsa &n, const NsaResult &result,
                                                           std::span<const double> dOut, const Sequence &sequence,
                                                           std::span<const int64_t> tokens) {
-  const CombinationGradient gated = gatedGradient(n, result, dOut);
+  const Combination combination{.spec = n.spec, .gates = n.gates, .branches = {}, .sequences = result.sequences};
+  const int64_t heads = n.spec.queryHeads, columns = n.spec.vDim;
   std::array<KeyGradient, kBranchCount> gradients;
+  std::vector<double> dBranch(dOut.size()); // one branch after the other: a long sequence has gigabytes of it
   for (size_t branch = 0; branch < kBranchCount; ++branch) {
     if (!n.spec.hasBranch(1 << branch))
       continue;
     const AttentionResult &forward = result.branches[branch];
-    const std::vector<double> &dBranch = gated.branches[branch];
     SavedRows saved{.lse = forward.lse, .delta = std::vector(forward.lse.size(), 0.0)};
-    for (size_t row = 0; row < saved.delta.size(); ++row)
-      saved.delta[row] = dot(&forward.out[row * n.spec.vDim], &dBranch[row * n.spec.vDim], n.spec.vDim);
+    forEachQuery(result.sequences, /*threads=*/0, [&](const Sequence &own, int64_t query) {
+      for (int64_t head = 0; head < heads; ++head) {
+        const int64_t row = (own.firstRow + query) * heads + head;
+        const double gate = gatesOf(combination, own, query, head)[branch];
+        for (int64_t i = row * columns; i < (row + 1) * columns; ++i)
+          dBranch[i] = gate * dOut[i];
+        saved.delta[row] = dot(&forward.out[row * columns], &dBranch[row * columns], columns);
+      }
+    });
     const Attention attention = attentionOf(n, result, branch);
     const std::optional<TokenOfBlocks> ofBlocks =
         branch == 0 ? std::optional<TokenOfBlocks>(std::in_place, n, attention) : std::nullopt;
