@@ -113,7 +113,8 @@ GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
 
 int64_t indexPlaces(const Spec &spec, const Maxima &maxima) {
   if (spec.layout == Layout::kPacked)
-    return maxima.batch * maxima.seqlenK / spec.selBlock + 2 * maxima.batch + maxima.tokensQ * spec.selCount;
+    return (Saturated(maxima.batch) * (maxima.seqlenK / spec.selBlock + 3) + Saturated(maxima.tokensQ) * spec.selCount)
+        .value();
   return (maxima.seqlenK + spec.selBlock - 1) / spec.selBlock + 1 + maxima.seqlenQ * spec.selCount;
 }
 
@@ -129,8 +130,10 @@ int64_t piecesOfSequence(const Spec &spec, int64_t item, int64_t queries, int64_
 }
 
 int64_t piecesOfAll(const Spec &spec, const Maxima &maxima) {
-  return maxima.batch * maxima.seqlenK / spec.selBlock + maxima.tokensQ * spec.selCount / itemQueries(spec, maxima) +
-         2 * maxima.batch;
+  const Saturated queries =
+      spec.layout == Layout::kPacked ? Saturated(maxima.tokensQ) : Saturated(maxima.batch) * maxima.seqlenQ;
+  const int64_t items = (queries * spec.selCount).value() / itemQueries(spec, maxima);
+  return (Saturated(maxima.batch) * (maxima.seqlenK / spec.selBlock + 3) + items).value();
 }
 
 int64_t indexParts(const Spec &spec, const Maxima &maxima) {

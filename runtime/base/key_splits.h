@@ -31,13 +31,13 @@ int64_t rankSegment(const Spec &spec, const Maxima &maxima);
 // Returns how many blocks of each segment the kernel `rank` keeps: at least sel_count, the length of a block list.
 int64_t keptOfSegment(const Spec &spec);
 
-// How many programs share the queries that see a tile of keys, where the gradients of keys are computed: as many as
-// make 512 programs with tiles of 64 keys, but at most 16, and not more than there are tiles of 64 pairs of a query and
-// a query head of a group. The numbers depend on buckets alone.
+// How many programs share what is summed. `own` and `cmp` programs share the queries that see a tile of keys: as many
+// as make 512 programs with tiles of 64 keys, but at most 16, and not more than there are tiles of 64 pairs of a query
+// and a query head of a group. `weights` is weightParts. The numbers depend on buckets alone.
 struct GradientParts {
-  int64_t own = 1; // of the keys that the operator attends; of nsa_bwd the tokens
-  int64_t cmp = 1; // of the compressed keys of nsa_bwd
-  int64_t weights = 1;
+  int64_t own = 1;     // of the keys that the operator attends; of nsa_bwd the tokens
+  int64_t cmp = 1;     // of the compressed keys of nsa_bwd
+  int64_t weights = 1; // of compression
 
   static GradientParts make(const Spec &spec, const Maxima &maxima);
 };
@@ -45,8 +45,8 @@ struct GradientParts {
 // Returns how many places an entry of an inverse of lists (`block_index`) has for one kv head.
 int64_t indexPlaces(const Spec &spec, const Maxima &maxima);
 // Returns how many entries of an inverse of lists (`block_index`) make an item of `sel_dkv`: a power of two from 64 to
-// 1024, such that there are at least 1024 items, where the lists of all queries and kv heads have as many entries.
-// The number depends on buckets alone.
+// 1024, the largest one with which the lists of all sequences and kv heads make 1024 items, if there is one. The number
+// depends on buckets alone.
 int64_t itemQueries(const Spec &spec, const Maxima &maxima);
 // Returns how many pieces the blocks of a sequence have at most, where an item has `item` entries.
 int64_t piecesOfSequence(const Spec &spec, int64_t item, int64_t queries, int64_t keys);
@@ -55,8 +55,8 @@ int64_t piecesOfSequence(const Spec &spec, int64_t item, int64_t queries, int64_
 int64_t piecesOfAll(const Spec &spec, const Maxima &maxima);
 
 // Returns how many programs share the queries that may list a tile of 64 selection blocks, where lists are inverted: as
-// many as make 2048 programs, but at most 64, and not more than there are times 128 queries. The number depends on
-// buckets alone. It is 1 for a spec without selection blocks.
+// many as make 2048 programs, but at most 64, each with at least 128 queries. The number depends on buckets alone. It
+// is 1 for a spec without selection blocks.
 int64_t indexParts(const Spec &spec, const Maxima &maxima);
 
 // Returns how many programs share the compressed blocks, where the gradients of compression's weights are computed: as

@@ -105,6 +105,13 @@ struct Spec {
   ElementTypes types() const { return {dtype, cacheDtype, gradDtype}; }
   // Returns how many places of a list of blocks are forced.
   int64_t forcedBlocks() const;
+  // Returns whether the operator reads or makes compressed rows. The branch sel needs them for its scores; a gradient
+  // takes lists, and needs none.
+  bool compresses() const {
+    const OperatorDef &def = definitionOf(op);
+    const int32_t compressed = def.isGradient() ? kBranchCmp : kBranchCmp | kBranchSel;
+    return (def.fields & kCmpGeometry) && (!(def.fields & kGates) || hasBranch(compressed));
+  }
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
   // Returns how many compressed blocks `tokens` tokens have: N_c of docs/specification.md 3.
   int64_t compressedBlocks(int64_t tokens) const {

@@ -1,5 +1,7 @@
 #include "runtime/base/problem.h"
 
+#include "runtime/base/key_splits.h"
+#include "runtime/base/saturated.h"
 #include "runtime/base/sequence_fields.h"
 #include "runtime/base/text.h"
 
@@ -278,6 +280,22 @@ Status Maxima::validate(const Spec &spec) const {
     return Status::invalid("max_tokens_q", std::to_string(tokensQ),
                            "must be at most " + std::to_string(kMostRows / group) + " for " + std::string(def.name) +
                                " with query_heads / kv_heads = " + std::to_string(group));
+  // Kernels number the entries of all lists, and the rows of what they store for pieces of the lists, in 32 bits.
+  const bool invertsLists = (spec.fields() & kSelGeometry) && def.keys != MetKeys::kBlocks &&
+                            (def.isGradient() || def.operandOf(TensorName::kBlockIndex)) &&
+                            (!def.hasBranches() || spec.hasBranch(kBranchSel));
+  if (invertsLists) {
+    const int64_t most =
+        std::max({indexPlaces(spec, *this), (Saturated(piecesOfAll(spec, *this)) * spec.selBlock).value(),
+                  (Saturated(batch) * seqlenQ * spec.selCount).value()});
+    if (most > kMostRows)
+      return Status::invalid(
+          "maxima", std::to_string(most),
+          "the entries of all lists, max_tokens_q * sel_count, and what is stored for them must be at "
+          "most " +
+              std::to_string(kMostRows) + " places",
+          "split the batch into several calls");
+  }
   // No sequence has more queries than keys, so no run could use such a bound.
   if (def.hasQueries() && def.hasKeys() && seqlenQ > seqlenK)
     return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),

@@ -113,6 +113,8 @@ private:
   T boundGradient(View view) const { return outputName(*definitionOf(spec.op).operandOf(view), inputs.tensors); }
   void addKeyGradient(T name, std::span<const Sequence> keys, int64_t columns, std::span<const double> expected,
                       const std::vector<bool> &attended, std::span<const double> terms = {}) {
+    if (!output(name))
+      return;
     addGradient(name, keys, spec.kvHeads, columns, expected, {.terms = terms});
     OutputCheck &check = result.outputs.back();
     std::vector<double> row(static_cast<size_t>(columns));
@@ -193,7 +195,7 @@ private:
     std::vector<double> values{}, terms{};
     std::vector<bool> reached{}; // rows of keys that a query attends, by a branch; other rows are exactly 0
 
-    template <typename T> static void add(std::vector<T> &sum, const std::vector<T> &more) {
+    template <typename Value> static void add(std::vector<Value> &sum, const std::vector<Value> &more) {
       sum.resize(std::max(sum.size(), more.size()));
       for (size_t i = 0; i < more.size(); ++i)
         sum[i] = sum[i] + more[i];

@@ -1,6 +1,7 @@
 #include "runtime/engine/call/call.h"
 
 #include "runtime/base/key_splits.h"
+#include "runtime/base/saturated.h"
 #include "runtime/base/signature.h"
 #include "runtime/engine/call/bound_tensors.h"
 #include "runtime/engine/call/cache_call.h"
@@ -91,10 +92,9 @@ private:
     if (operand.isOptional() || boundName(operand))
       return Status::ok();
     const Operand *of = differentiated(operand);
-    return BoundTensors::broken(of && tensors.find(of->name) ? operand.name : operand.otherwise, "", "absent",
-                                operand.name == TensorName::kKOffset
-                                    ? "must be bound, because the spec's key_offset is 1"
-                                    : "must be bound");
+    return BoundTensors::broken(
+        of && tensors.find(of->name) ? operand.name : operand.otherwise, "", "absent",
+        operand.name == TensorName::kKOffset ? "must be bound, because the spec's key_offset is 1" : "must be bound");
   }
 
   Status checkPresence() const {
@@ -364,8 +364,13 @@ private:
     setScalar(call.scalars, Scalar::kTotalQ, queries.source ? queries.extent : kUnbounded);
     // Where a block is one token, kernels address blocks as tokens.
     const bool blocksAreTokens = blocks.source && spec.cmpBlock == 1;
-    const int64_t mostKeys = std::min<int64_t>(blocksAreTokens ? blocks.extent : kUnbounded, indexedKeys);
-    setScalar(call.scalars, Scalar::kTotalK, keys.source ? keys.extent : mostKeys);
+    int64_t mostKeys = std::min<int64_t>(blocksAreTokens ? blocks.extent : kUnbounded, indexedKeys);
+    if (keys.source)
+      mostKeys = keys.extent;
+    // Partial gradients lie in the workspace where the keys lie in the tensor, and have room for the plan's maxima.
+    if (definitionOf(spec.op).isGradient())
+      mostKeys = std::min(mostKeys, (Saturated(maxima.batch) * maxima.seqlenK).value());
+    setScalar(call.scalars, Scalar::kTotalK, mostKeys);
     setScalar(call.scalars, Scalar::kTotalC, blocks.source ? blocks.extent : kUnbounded);
     setScalar(call.scalars, Scalar::kBatch, call.sizes.batch);
     setScalar(call.scalars, Scalar::kCapacity, cache.capacity());

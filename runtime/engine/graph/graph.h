@@ -30,7 +30,7 @@ enum class Role : uint8_t {
   kSel,
   kWin,
   kCombine,
-  kDeltas, // from here on: gradients of attention
+  kDeltas, // from here to kDkv: gradients of attention
   kDq,
   kDkv,
   kGates, // from here to kDkvWin: gradients of nsa, branch by branch
@@ -41,7 +41,7 @@ enum class Role : uint8_t {
   kSumCmp,
   kDkvSel,
   kDkvWin,
-  kSumParts,
+  kSumParts,     // of gradients of keys
   kIndexLengths, // from here to kIndexFill: the inverse of lists of blocks
   kIndexCounts,
   kIndexFill,
@@ -178,8 +178,7 @@ enum class Order : uint8_t {
   kColumnRowHead,
   kRowHead,
   kRowHeadColumn,
-  kRowHeadPiece,    // pieces of 16 columns
-  kEntryHeadColumn, // the rows of the buffer are entries
+  kRowHeadPiece, // pieces of 16 columns
   kEntryRowHeadPiece,
   kCopyRowColumn,
   kRowColumn,

@@ -48,7 +48,7 @@ inline constexpr BranchNames kWinOfAll = {{View::kQ, TensorName::kQ},
 inline constexpr std::array<Binding, 2> kLists = {
     {{View::kBlockList, TensorName::kBlockList}, {.view = View::kListLengths, .buffer = Buffer::kListLengths}}};
 inline constexpr std::array<Binding, 3> kPieces = {
-    {{View::kBlockIndex, TensorName::kBlockIndex, Buffer::kBlockIndex, Order::kEntryHeadColumn},
+    {{View::kBlockIndex, TensorName::kBlockIndex, Buffer::kBlockIndex, Order::kRowHeadColumn},
      {.view = View::kDkPieces, .buffer = Buffer::kDkPieces, .order = Order::kRowHead},
      {.view = View::kDvPieces, .buffer = Buffer::kDvPieces, .order = Order::kRowHead}}};
 constexpr GraphBuffer piecesBuffer(Buffer buffer, GraphBuffer::Columns columns) {

@@ -31,8 +31,6 @@ std::array<int64_t, kMaxCoordinates> stridesOf(Order order, const WorkspaceLayou
     return {at.row, at.columns, 1};
   case Order::kRowHeadPiece:
     return {at.row, at.columns, kPiece};
-  case Order::kEntryHeadColumn:
-    return {at.row, at.columns, 1};
   case Order::kEntryRowHeadPiece:
     return {entry, at.row, at.columns, kPiece};
   case Order::kRowColumn:
@@ -53,7 +51,7 @@ bool hasBuffer(const Graph &graph, Buffer buffer, const Spec &spec, const Maxima
 } // namespace
 
 uint8_t routesOf(const Spec &spec, const Maxima &maxima) {
-  if (!definitionOf(spec.op).hasBranches())
+  if (!definitionOf(spec.op).hasBranches() || definitionOf(spec.op).isGradient())
     return 0;
   uint8_t routes = 0;
   // b + 1 <= n for every query (docs/specification.md 5.6).

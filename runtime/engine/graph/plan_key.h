@@ -42,16 +42,15 @@ private:
       fields &= ~uint32_t{kWindowField};
     if (!spec.hasBranch(kBranchSel))
       fields &= ~uint32_t{kSelGeometry};
-    // The branch sel needs the kernels of the branch cmp; a gradient takes lists and needs no scores.
-    const bool isGradient = definitionOf(spec.op).isGradient();
-    const int32_t branches = spec.branches | (spec.hasBranch(kBranchSel) && !isGradient ? kBranchCmp : 0);
-    if (!(branches & kBranchCmp))
+    if (!spec.compresses())
       fields &= ~uint32_t{kCmpGeometry | kPhi};
     const uint32_t constants =
         (shares ? kSlotsConstant : kLayoutConstant) | (fields & kPages ? kPageConstant : uint32_t{0});
     Problem values = Problem::take(computed, maxima, fields, constants);
     if (!shares)
       values.set(ProblemField::kRoutes, routesOf(spec, maxima));
+    // The branch sel needs the kernels of the branch cmp.
+    const int32_t branches = spec.branches | (spec.compresses() ? kBranchCmp : 0);
     values.set(ProblemField::kBranches, isJoined ? kAllBranches : branches);
     return values;
   }

@@ -22,8 +22,7 @@ template <typename T, size_t... kSizes> constexpr auto joined(const std::array<T
 
 // Where nothing is compressed, one kernel serves whatever cmp_block and cmp_stride are.
 inline void dropCompression(Spec &step, const Spec &whole) {
-  const uint32_t fields = fieldsOf(whole.op);
-  if (!(fields & kCmpGeometry) || ((fields & kGates) && !(whole.branches & (kBranchCmp | kBranchSel))))
+  if (!whole.compresses())
     step.cmpBlock = step.cmpStride = 1;
 }
 
@@ -67,7 +66,7 @@ constexpr std::array<Binding, 5> indexBindings(Buffer index) {
            {View::kListLengths, Binding::kNoTensor, Buffer::kListLengths},
            {View::kBlockCounts, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadColumn},
            {View::kCountRows, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadPiece},
-           {View::kBlockIndex, TensorName::kBlockIndex, index, Order::kEntryHeadColumn}}};
+           {View::kBlockIndex, TensorName::kBlockIndex, index, Order::kRowHeadColumn}}};
 }
 inline constexpr auto kIndexBindings = indexBindings(Buffer::kNone);
 inline constexpr auto kOwnIndexBindings = indexBindings(Buffer::kBlockIndex); // where the caller may have none

@@ -86,25 +86,25 @@ typedef enum nsa_dtype { NSA_BF16 = 0, NSA_FP16 = 1, NSA_FP32 = 2, NSA_INT32 = 3
 
 /* The operators, with the names that docs/specification.md gives them. */
 typedef enum nsa_op {
-  NSA_OP_DENSE = 0,        /* causal attention over all keys up to the query's own position */
-  NSA_OP_WINDOW = 1,       /* attention over the last `window` keys, the query's own included */
-  NSA_OP_COMPRESS = 2,     /* makes one row of each block of keys, and of values */
-  NSA_OP_CMP = 3,          /* attention over the compressed blocks that end at or before the query */
-  NSA_OP_SELECT = 4,       /* chooses the blocks that the heads of a group attend for each query */
-  NSA_OP_SEL = 5,          /* attention over the blocks of a list */
-  NSA_OP_COMBINE = 6,      /* the gated sum of the branches */
-  NSA_OP_NSA = 7,          /* the whole forward pass: compress, cmp, select, sel, window, combine */
-  NSA_OP_DECODE = 8,       /* puts new tokens into a cache, and computes nsa of their queries over it */
-  NSA_OP_ROTATE = 9,       /* turns pairs of elements of each head by angles that grow with the token's position */
-  NSA_OP_ROTATE_BWD = 10,  /* the same by the negative angles: the gradient of rotate */
-  NSA_OP_COMBINE_BWD = 11, /* the gradients of combine */
-  NSA_OP_DENSE_BWD = 12,   /* the gradients of dense */
-  NSA_OP_WINDOW_BWD = 13,  /* the gradients of window */
-  NSA_OP_CMP_BWD = 14,     /* the gradients of cmp */
-  NSA_OP_INVERT = 15,      /* finds which queries list each block */
+  NSA_OP_DENSE = 0,         /* causal attention over all keys up to the query's own position */
+  NSA_OP_WINDOW = 1,        /* attention over the last `window` keys, the query's own included */
+  NSA_OP_COMPRESS = 2,      /* makes one row of each block of keys, and of values */
+  NSA_OP_CMP = 3,           /* attention over the compressed blocks that end at or before the query */
+  NSA_OP_SELECT = 4,        /* chooses the blocks that the heads of a group attend for each query */
+  NSA_OP_SEL = 5,           /* attention over the blocks of a list */
+  NSA_OP_COMBINE = 6,       /* the gated sum of the branches */
+  NSA_OP_NSA = 7,           /* the whole forward pass: compress, cmp, select, sel, window, combine */
+  NSA_OP_DECODE = 8,        /* puts new tokens into a cache, and computes nsa of their queries over it */
+  NSA_OP_ROTATE = 9,        /* turns pairs of elements of each head by angles that grow with the token's position */
+  NSA_OP_ROTATE_BWD = 10,   /* the same by the negative angles: the gradient of rotate */
+  NSA_OP_COMBINE_BWD = 11,  /* the gradients of combine */
+  NSA_OP_DENSE_BWD = 12,    /* the gradients of dense */
+  NSA_OP_WINDOW_BWD = 13,   /* the gradients of window */
+  NSA_OP_CMP_BWD = 14,      /* the gradients of cmp */
+  NSA_OP_INVERT = 15,       /* finds which queries list each block */
   NSA_OP_COMPRESS_BWD = 16, /* the gradients of compress */
-  NSA_OP_SEL_BWD = 17,     /* the gradients of sel */
-  NSA_OP_NSA_BWD = 18      /* the gradients of nsa */
+  NSA_OP_SEL_BWD = 17,      /* the gradients of sel */
+  NSA_OP_NSA_BWD = 18       /* the gradients of nsa */
 } nsa_op;
 
 /* How a block of keys or values becomes one row. x[i] is the key or value of token i of the block, and pe[i] is an
