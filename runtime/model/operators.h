@@ -122,8 +122,8 @@ struct OperatorDef {
   static constexpr int kInternal = -1;
   // The kind of work for which a kernel's config is chosen.
   enum class Tuning : uint8_t {
-    kNone,    // a kernel has one config, or the operator launches the kernels of other operators
-    kAlone,   // candidates run by themselves, on tensors that the tuner draws
+    kNone,  // a kernel runs with the config of the least cost, or the operator launches the kernels of other operators
+    kAlone, // candidates run by themselves, on tensors that the tuner draws
     kInDecode // candidates run within whole calls of decode, whose other kernels make their inputs
   };
   enum class ElementRule : uint8_t { kOfSpec, kF32 };

@@ -1,5 +1,5 @@
 // `nsa run --check` of inputs that are not finite: rows that they reach are named, and all others judged. And of the
-// gradients of attention, which are named after the tensors of the file.
+// gradients, which are named after the tensors of the file.
 #include "tests/cpu/program_job.h"
 #include "tools/nsa/files/safetensors.h"
 
@@ -120,6 +120,36 @@ TEST_F(CheckJob, GradientsOfAttentionHaveTheNamesOfTheFilesTensors) {
       last -= 3;
     }
   }
+}
+
+// A file without position embeddings has no gradient of them, and the check asks for all others.
+TEST_F(CheckJob, GradientsOfCompressionAreThoseOfTheFilesTensors) {
+  const std::string config = scratch.write("mlp.json", R"({"query_heads": 2, "kv_heads": 2, "qk_dim": 16, "v_dim": 8,
+    "dtype": "fp32", "cmp_block": 8, "cmp_stride": 4, "cmp_kind": "mlp", "mlp_hidden": 12})");
+  const std::string whole = scratch.file("whole.safetensors"), some = scratch.file("some.safetensors");
+  run("generate --op compress_bwd --config " + config + " --seqlen-k 150 --output " + whole);
+  const Result<SafetensorsFile> file = SafetensorsFile::open(whole);
+  ASSERT_TRUE(file) << file.status().toString();
+  std::map<std::string, HostTensor> tensors;
+  for (const auto &[name, entry] : file->entries())
+    if (!name.starts_with("pe_"))
+      tensors.insert_or_assign(name == "k_cmp" ? "k" : name, std::move(*file->read(name)));
+  std::vector<std::pair<std::string, const HostTensor *>> list;
+  for (const auto &[name, tensor] : tensors)
+    list.emplace_back(name, &tensor);
+  ASSERT_TRUE(writeSafetensors(OutputFile::create(some), list).isOk());
+  const auto check = [&](const std::string &path) {
+    return runJson("run --op compress_bwd --config " + config + " --input " + path + " --output " + output +
+                   " --device cpu --check --cache " + database);
+  };
+  std::set<std::string> names = {"d_k_cmp", "d_v_cmp"};
+  for (const std::string weight : {"pe", "w1", "b1", "w2", "b2"})
+    names.insert({"d_" + weight + "_k", "d_" + weight + "_v"});
+  expectChecked(check(whole), names);
+  for (const std::string name : {"d_k_cmp", "d_pe_k", "d_pe_v"})
+    names.erase(name);
+  names.insert("d_k");
+  expectChecked(check(some), names);
 }
 
 } // namespace

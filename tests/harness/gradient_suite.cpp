@@ -103,8 +103,8 @@ protected:
     for (const auto &[name, array] : {std::pair("lse", &lse), {"delta", &delta}})
       array->bind(arguments, name, /*columnsToo=*/true);
     arguments.i32("splits", 1);
-    for (const char *parts : {"dk_parts", "dv_parts"})
-      arguments.view(parts, nullptr, {0, 0, 0});
+    for (const char *absent : {"dk_parts", "dv_parts", "dq_sum", "dq_base", "weight"})
+      arguments.view(absent, nullptr, {0, 0, 0});
     kernel.run(arguments, problem.gridSizes());
     std::vector<double> k, v;
     for (const reference::KeyGradient &own : wanted.keys) {

@@ -69,10 +69,11 @@ int64_t number(const Manifest &manifest, const char *name) {
 }
 
 // What a kernel may keep in memory that leaves registers unused, stores and loads together: four words, or eight where
-// loops stand in loops and the outer one has words of its own.
+// loops stand in loops and the outer one has words of its own. Kernels of dQ read sums behind their loop, and may keep
+// more words of them.
 int64_t roomySpillBytes(const std::string &op) {
-  const bool isNested = op == "select" || op == "sel" || op.starts_with("split_");
-  return isNested ? 64 : 32;
+  const bool isNested = op == "select" || op == "sel" || op.starts_with("split_") || op.starts_with("compress_d");
+  return op.ends_with("_dq") ? 96 : isNested ? 64 : 32;
 }
 
 // Attention in 16 bit types over whole tiles of columns runs on tensor cores, fed by ldmatrix and cp.async, and nothing
