@@ -15,10 +15,6 @@ int64_t axisExtent(Axis axis, const Spec &spec) {
 bool takes(const Spec &spec, TensorName name) {
   const bool hasGates = (fieldsOf(spec.op) & kGates) != 0, hasPhi = !hasGates || spec.compresses();
   const auto branch = [&](int32_t bit) { return !hasGates || spec.hasBranch(bit); };
-  // Of the branch cmp alone the queries are `q`: a gradient of queries that no branch reads does not exist.
-  const bool isQueryOfCmp = name == TensorName::kQCmp || name == TensorName::kDQCmp;
-  if (isQueryOfCmp && definitionOf(spec.op).isWholeGradient() && spec.branches == kBranchCmp)
-    return false;
   switch (tensorRule(name).part) {
   case TensorPart::kWhole:
     return true;

@@ -68,7 +68,11 @@ public:
   void addNsa() {
     constexpr TensorName kOuts[] = {TensorName::kOCmp, TensorName::kOSel, TensorName::kOWin};
     constexpr TensorName kLses[] = {TensorName::kLseCmp, TensorName::kLseSel, TensorName::kLseWin};
-    const reference::NsaResult result = reference::forward(referenceNsa(inputs));
+    reference::Nsa nsa = referenceNsa(inputs);
+    const bool hasLists = inputs.tensors.contains(TensorName::kBlockList);
+    if (hasLists)
+      nsa.blockLists = listView(spec, inputs[TensorName::kBlockList]);
+    const reference::NsaResult result = reference::forward(nsa);
     for (size_t i = 0; i < reference::kBranchCount; ++i)
       if (spec.hasBranch(1 << i))
         add(kOuts[i], kLses[i], result.branches[i]);
@@ -81,7 +85,7 @@ public:
       addRows(TensorName::kKComp, result.compressed.k);
       addRows(TensorName::kVComp, result.compressed.v);
     }
-    if (!spec.hasBranch(kBranchSel))
+    if (!spec.hasBranch(kBranchSel) || hasLists)
       return;
     HostTensor lists = HostTensor::make(DType::kI32, shapeOf(spec, TensorName::kBlockList, inputs.extents));
     const int64_t elements = int64_t{spec.kvHeads} * spec.selCount;
@@ -277,7 +281,9 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
     const TensorRule &rule = tensorRule(name);
     // The forward pass makes what gradients take of it.
     const Operand *ofForward = definitionOf(definitionOf(spec.op).gradientOf).operandOf(name);
-    if (ofForward && ofForward->isWritten() && !operand.isWritten())
+    // Without the branch cmp a gradient does not read what lists are made from, and the lists are drawn.
+    const bool isDrawnList = name == TensorName::kBlockList && !spec.compresses();
+    if (ofForward && ofForward->isWritten() && !operand.isWritten() && !isDrawnList)
       continue;
     // Without a log-sum-exp of its own select finds the right one, and without cosines a rotation computes its angles;
     // drawn ones would mean nothing. Drawn keys begin at position 0.

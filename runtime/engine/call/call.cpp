@@ -117,6 +117,9 @@ private:
     for (const Operand &operand : operands)
       if (takes(spec, operand.name) && differentiated(operand))
         NSA_RETURN_IF_ERROR(checkPresence(operand));
+    // Queries that no branch reads have no gradient.
+    if (definitionOf(spec.op).isWholeGradient() && spec.branches == kBranchCmp && tensors.find(TensorName::kQCmp))
+      return BoundTensors::broken(TensorName::kQCmp, "", "bound", "must be bound as q, where cmp is the only branch");
     // An angle has both.
     const bool hasCos = tensors.find(TensorName::kCos) != nullptr;
     if (known.has(TensorName::kCos) && hasCos != (tensors.find(TensorName::kSin) != nullptr))
@@ -125,7 +128,8 @@ private:
     // Of the compressed keys and values that a forward pass made a gradient takes both, or makes both anew.
     const Operand *keys = definitionOf(spec.op).operandOf(TensorName::kKComp);
     const bool hasKeys = tensors.find(TensorName::kKComp) != nullptr;
-    if (keys && keys->role == Operand::Role::kOptionalIn && hasKeys != (tensors.find(TensorName::kVComp) != nullptr))
+    if (keys && known.has(keys->name) && keys->role == Operand::Role::kOptionalIn &&
+        hasKeys != (tensors.find(TensorName::kVComp) != nullptr))
       return BoundTensors::broken(hasKeys ? TensorName::kVComp : TensorName::kKComp, "", "absent",
                                   "k_comp and v_comp must be bound together");
     const bool takesLengths = packed && readsLengths(spec.op);

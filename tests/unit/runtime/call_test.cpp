@@ -228,6 +228,28 @@ TEST(Call, GradientsOfTwoTensorsHaveTwoNames) {
   EXPECT_TRUE(call.check().isOk()) << call.check().toString();
 }
 
+// Tensors that no active branch reaches have no gradient.
+TEST(Call, GradientsTakeWhatTheBranchesReach) {
+  TestCall call(Operator::kNsaBwd, Layout::kDense);
+  call.spec.branches = kBranchCmp;
+  call.bindAll();
+  EXPECT_EQ(call.check().error().field, "q_cmp");
+  EXPECT_EQ(call.check().error().rule, "must be bound as q, where cmp is the only branch");
+  call.drop(T::kQCmp);
+  call.drop(T::kDQCmp);
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+  call.spec.branches = kBranchSel;
+  call.spec.cmpKind = CmpKind::kLinear;
+  call.bindAll();
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+  for (const T name : {T::kQCmp, T::kKCmp, T::kWK, T::kDWK, T::kKComp}) {
+    EXPECT_EQ(call.bindings.find(name), nullptr) << tensorName(name);
+    call.bind(name);
+    EXPECT_EQ(call.check().error().rule, "is no tensor of operator nsa_bwd with this spec") << tensorName(name);
+    call.drop(name);
+  }
+}
+
 TEST(Call, GradientsShareNoMemory) {
   TestCall call(Operator::kWindowBwd, Layout::kDense);
   const auto refusal = [&](T gradient, void *data) {
