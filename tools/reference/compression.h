@@ -22,8 +22,8 @@ struct Phi {
 // What each weight of phi gets from the blocks that were differentiated. Weights that phi's kind lacks are empty; an
 // embedding and a bias that were left out have a gradient all the same.
 struct PhiGradient {
-  std::vector<double> pe;    // [l, D]
-  std::vector<double> w, b;  // of the first product, linear or mlp: [l, D, columns] and [columns]
+  std::vector<double> pe;     // [l, D]
+  std::vector<double> w, b;   // of the first product, linear or mlp: [l, D, columns] and [columns]
   std::vector<double> w2, b2; // mlp: [mlp_hidden, D] and [D]
 };
 

@@ -1,6 +1,6 @@
 // What a check of gradients says of rows without a finite reference, and of what the forward pass saved.
-#include "tools/reference/gradient/attention_gradient.h"
 #include "tools/reference/elements.h"
+#include "tools/reference/gradient/attention_gradient.h"
 #include "tools/reference/gradient/nsa_gradient.h"
 #include "tools/support/operator_check.h"
 
