@@ -27,9 +27,12 @@ inline void sumTokens(Spec &step, const Spec &whole) {
     step.selCount = Spec().selCount;
   }
 }
+// The sums of gradients of compressed rows have no selection: their blocks have about the default size, and a size that
+// fits any stride, as that of each spec does.
 inline void sumBlocks(Spec &step, const Spec &whole) {
   attendBlocks(step, whole);
-  step.selBlock = Spec().selBlock;
+  const int64_t stride = step.cmpStride, size = Spec().selBlock;
+  step.selBlock = static_cast<int32_t>((size + stride - 1) / stride * stride);
   step.selCount = Spec().selCount;
 }
 

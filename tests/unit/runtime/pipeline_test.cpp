@@ -44,6 +44,23 @@ TEST(Pipeline, NsaIsItsBranches) {
   EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp select sel combine");
 }
 
+// The sums of gradients of compressed rows know no selection block, so any stride has to go through.
+TEST(Pipeline, StepsOfAGradientAreValidForEveryStride) {
+  Spec spec = nsa128();
+  spec.op = Operator::kCmpBwd;
+  for (const int32_t stride : {7, 16, 48, 100}) {
+    spec.cmpBlock = 2 * stride;
+    spec.cmpStride = stride;
+    // Few compressed rows and many queries, so that programs share the queries and their parts are added up.
+    const Maxima maxima = lengths(8192);
+    EXPECT_NE(stepsText(spec, maxima).find("sum_parts"), std::string::npos) << stride;
+    for (const Step &step : stepsOf(spec, maxima)) {
+      EXPECT_TRUE(step.spec.validate().isOk()) << stride << ": " << step.spec.validate().toString();
+      EXPECT_TRUE(step.maxima.validate(step.spec).isOk()) << stride;
+    }
+  }
+}
+
 // Lengths are in device memory in either layout, so a table always says where what is.
 TEST(Pipeline, DecodeIsTheForwardOverWhatItAppends) {
   Spec spec = nsa128();
