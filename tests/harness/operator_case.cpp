@@ -7,6 +7,18 @@
 namespace nsa::test {
 namespace {
 
+// The blocks, strides and group of the paper, with heads and a window that suit a test.
+void setPaperGeometry(Spec &spec) {
+  spec.cmpBlock = 32;
+  spec.cmpStride = 16;
+  spec.selBlock = 64;
+  spec.selCount = 4;
+  spec.queryHeads = 16;
+  spec.kvHeads = 1;
+  spec.qkDim = spec.vDim = 64;
+  spec.window = 100;
+}
+
 constexpr Operator kOperators[] = {
     Operator::kCompress,   Operator::kCmp,         Operator::kSelect,    Operator::kSel,
     Operator::kCombine,    Operator::kNsa,         Operator::kRotate,    Operator::kRotateBwd,
@@ -127,18 +139,7 @@ std::vector<OperatorCase> operatorTable() {
   };
   nsa("no_overlap", [](Spec &s) { s.cmpBlock = s.cmpStride = s.selBlock = 16; }, {{210}, {210}});
   nsa("long_compressed_blocks", [](Spec &s) { s.cmpBlock = 48; }, {{210}, {210}});
-  nsa("paper_geometry",
-      [](Spec &s) {
-        s.cmpBlock = 32;
-        s.cmpStride = 16;
-        s.selBlock = 64;
-        s.selCount = 4;
-        s.queryHeads = 16;
-        s.kvHeads = 1;
-        s.qkDim = s.vDim = 64;
-        s.window = 100;
-      },
-      {{470}, {470}});
+  nsa("paper_geometry", setPaperGeometry, {{470}, {470}});
   nsa("no_forced_first_block", [](Spec &s) { s.initBlocks = 0; }, {{210}, {210}});
   nsa("all_forced", [](Spec &s) { s.initBlocks = s.localBlocks = 2, s.selCount = 4; }, {{210}, {210}});
   nsa("every_block_selected", [](Spec &s) { s.selCount = 14; }, {{210}, {210}});
@@ -296,18 +297,7 @@ std::vector<OperatorCase> operatorTable() {
   gradient("group_of_128", [](Spec &s) { s.queryHeads = 128, s.kvHeads = 1, s.qkDim = s.vDim = 16; }, {{120}, {120}});
   gradient("one_head_a_group", [](Spec &s) { s.queryHeads = s.kvHeads = 3; }, {{170}, {170}});
   gradient("odd_heads", [](Spec &s) { s.qkDim = 37, s.vDim = 21; }, {{170}, {170}});
-  gradient("paper_geometry",
-           [](Spec &s) {
-             s.cmpBlock = 32;
-             s.cmpStride = 16;
-             s.selBlock = 64;
-             s.selCount = 4;
-             s.queryHeads = 16;
-             s.kvHeads = 1;
-             s.qkDim = s.vDim = 64;
-             s.window = 100;
-           },
-           {{470}, {470}});
+  gradient("paper_geometry", setPaperGeometry, {{470}, {470}});
   // Drawn embeddings and biases give all keys and values a common part, of which the rounding of a bf16 output leaves
   // as much in d_q as the limit allows.
   gradient("linear", [](Spec &s) { s.dtype = DType::kF32, s.cmpKind = CmpKind::kLinear; }, {{120}, {120}});
