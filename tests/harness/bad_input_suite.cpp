@@ -1,5 +1,6 @@
 // Input that breaks a rule, for the operators of the forward pass: what the host can see is refused by name, what only
 // a kernel sees is reported and touches nothing else. For every device.
+#include "tests/harness/broken_lists.h"
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/support/operator_check.h"
@@ -37,16 +38,6 @@ TEST_P(BadInput, MoreForcedBlocksThanPlacesAreRefused) {
 // Every way to break the lists' rule: the query attends nothing, its neighbours what they should, and the error says
 // where. There is no checked mode to switch on or off: the kernels look through each list they walk.
 TEST_P(BadInput, MalformedListsAttendNothingAndAreReported) {
-  using List = std::span<int32_t>;
-  const std::pair<const char *, std::function<void(List)>> breaks[] = {
-      {"descending", [](List list) { std::swap(list[0], list[1]); }},
-      {"repeated", [](List list) { list[1] = list[0]; }},
-      {"beyond the sequence", [](List list) { list.back() = 8; }},
-      {"the greatest number", [](List list) { list.back() = std::numeric_limits<int32_t>::max(); }},
-      {"negative", [](List list) { list[0] = -2; }},
-      {"the least number", [](List list) { list[0] = std::numeric_limits<int32_t>::min(); }},
-      {"a block after -1", [](List list) { list[1] = -1; }},
-  };
   for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
     Spec spec = smallSpec(Operator::kSel, dtype());
     spec.layout = layout;
@@ -57,7 +48,7 @@ TEST_P(BadInput, MalformedListsAttendNothingAndAreReported) {
     const NamedTensors clean = run(inputs);
     constexpr int64_t kQuery = 31, kHead = 1;
     const reference::Sequence &sequence = sequences[1];
-    for (const auto &[name, damage] : breaks) {
+    for (const auto &[name, damage] : brokenLists()) {
       SCOPED_TRACE(std::string(name) + " " + std::string(layoutName(layout)));
       OperatorInputs bad = inputs;
       const std::span<std::byte> bytes =

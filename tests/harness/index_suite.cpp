@@ -1,4 +1,5 @@
 // The inverse of lists of blocks, as a whole tensor: offsets, queries, and what must not be written. For every device.
+#include "tests/harness/broken_lists.h"
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 
@@ -170,23 +171,13 @@ TEST_F(IndexTest, MaximaAndTensorsMayBeLarger) {
 }
 
 TEST_F(IndexTest, MalformedListsCountAsEmptyAndAreReported) {
-  using List = std::span<int32_t>;
-  const std::pair<const char *, std::function<void(List)>> breaks[] = {
-      {"descending", [](List list) { std::swap(list[0], list[1]); }},
-      {"repeated", [](List list) { list[1] = list[0]; }},
-      {"beyond the sequence", [](List list) { list.back() = 8; }},
-      {"the greatest number", [](List list) { list.back() = std::numeric_limits<int32_t>::max(); }},
-      {"negative", [](List list) { list[0] = -2; }},
-      {"the least number", [](List list) { list[0] = std::numeric_limits<int32_t>::min(); }},
-      {"a block after -1", [](List list) { list[1] = -1; }},
-  };
   for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
     const bool packed = layout == Layout::kPacked;
     OperatorInputs inputs = tools::drawInputs(
         specOf(layout), packed ? SequenceLengths{{60, 60}, {125, 125}} : SequenceLengths{{125, 125}, {125, 125}},
         freshSeed());
     fillLists(inputs, {0, 1, 2, 3, 4});
-    for (const auto &[name, damage] : breaks) {
+    for (const auto &[name, damage] : brokenLists()) {
       SCOPED_TRACE(std::string(name) + " " + std::string(layoutName(layout)));
       OperatorInputs bad = inputs;
       damage(listOf(bad, 1, 31, 1));
