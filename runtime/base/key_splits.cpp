@@ -88,13 +88,14 @@ int64_t weightParts(const Spec &spec, const Maxima &maxima) {
 }
 
 GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
-  constexpr int64_t kTile = 64;
+  // The first keys have the most queries, so the device needs several waves of programs to be busy to the end.
+  constexpr int64_t kTile = 64, kPrograms = 4 * kProgramsWanted;
   const auto count = [&](int64_t keys) {
     Maxima tiles = maxima;
     tiles.seqlenQ = (keys + kTile - 1) / kTile;
-    const int64_t programs = countUpTo(kProgramsWanted, 1, spec, tiles);
+    const int64_t programs = countUpTo(kPrograms, 1, spec, tiles);
     const int64_t pairs = bucketOf(maxima.seqlenQ) * spec.group();
-    return std::clamp<int64_t>(std::min((kProgramsWanted + programs - 1) / programs, pairs / kTile), 1,
+    return std::clamp<int64_t>(std::min((kPrograms + programs - 1) / programs, pairs / kTile), 1,
                                KeySplits::kMost);
   };
   const OperatorDef &def = definitionOf(spec.op);

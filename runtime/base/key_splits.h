@@ -32,7 +32,7 @@ int64_t rankSegment(const Spec &spec, const Maxima &maxima);
 int64_t keptOfSegment(const Spec &spec);
 
 // How many programs share what is summed. `own` and `cmp` programs share the queries that see a tile of keys: as many
-// as make 512 programs with tiles of 64 keys, but at most 16, and not more than there are tiles of 64 pairs of a query
+// as make 2048 programs with tiles of 64 keys, but at most 16, and not more than there are tiles of 64 pairs of a query
 // and a query head of a group. `weights` is weightParts. The numbers depend on buckets alone.
 struct GradientParts {
   int64_t own = 1;     // of the keys that the operator attends; of nsa_bwd the tokens

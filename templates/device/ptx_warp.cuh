@@ -8,7 +8,13 @@ namespace nsa {
 
 inline constexpr uint32 kAllLanes = 0xffffffffu;
 
-template <typename T> NSA_DEVICE T shuffle(T value, int32 lane) { return __shfl_sync(kAllLanes, value, lane); }
+// Returns the value of lane `lane`.
+template <typename T> NSA_DEVICE T shuffle(T value, int32 lane) {
+  if constexpr (kIsHalf<T>)
+    return {static_cast<uint16>(__shfl_sync(kAllLanes, static_cast<uint32>(value.bits), lane))};
+  else
+    return __shfl_sync(kAllLanes, value, lane);
+}
 
 template <typename T> NSA_DEVICE T shuffle_xor(T value, int32 mask) { return __shfl_xor_sync(kAllLanes, value, mask); }
 
