@@ -95,8 +95,7 @@ GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
     tiles.seqlenQ = (keys + kTile - 1) / kTile;
     const int64_t programs = countUpTo(kPrograms, 1, spec, tiles);
     const int64_t pairs = bucketOf(maxima.seqlenQ) * spec.group();
-    return std::clamp<int64_t>(std::min((kPrograms + programs - 1) / programs, pairs / kTile), 1,
-                               KeySplits::kMost);
+    return std::clamp<int64_t>(std::min((kPrograms + programs - 1) / programs, pairs / kTile), 1, KeySplits::kMost);
   };
   const OperatorDef &def = definitionOf(spec.op);
   const int64_t tokens = bucketOf(maxima.seqlenK), blocks = spec.compressedBlocks(tokens);
@@ -110,6 +109,12 @@ GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
   if (def.fields & kPhi)
     parts.weights = weightParts(spec, maxima);
   return parts;
+}
+
+bool takesSlots(const Spec &spec) {
+  constexpr int64_t kMostGroup = 4, kMostBytes = int64_t{48} << 10;
+  const int64_t keyBytes = (int64_t{spec.qkDim} + spec.vDim) * dtypeBytes(spec.dtype);
+  return spec.group() <= kMostGroup && spec.selBlock * keyBytes <= kMostBytes;
 }
 
 int64_t indexPlaces(const Spec &spec, const Maxima &maxima) {

@@ -42,6 +42,11 @@ struct GradientParts {
   static GradientParts make(const Spec &spec, const Maxima &maxima);
 };
 
+// Returns whether the rule computes the gradient of the queries of `sel` block by block, where nothing was measured. The
+// heads of a small group do not fill a tile of 16 rows, which `sel_dq` has for each query. The keys and values of a
+// block must fit in the shared memory of all GPUs.
+bool takesSlots(const Spec &spec);
+
 // Returns how many places an entry of an inverse of lists (`block_index`) has for one kv head.
 int64_t indexPlaces(const Spec &spec, const Maxima &maxima);
 // Returns how many entries of an inverse of lists (`block_index`) make an item of `sel_dkv`: a power of two from 64 to

@@ -90,6 +90,9 @@ struct Spec {
   // programs in each branch; 0 means the number that the rule in key_splits.h gives. Only the engine sets keySplits,
   // because nsa_spec has no such field.
   int32_t keySplits = 0;
+  // Whether the gradient of the queries of `sel` is computed block by block, and not query by query (takesSlots in
+  // key_splits.h). Only the engine sets it.
+  bool dqSlots = false;
   // The element types of roles (spec_fields.def), where they are not `dtype`.
 #define NSA_SPEC_TYPE(member, ...) std::optional<DType> member{};
 #include "runtime/model/spec_fields.def"

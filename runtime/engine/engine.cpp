@@ -67,6 +67,7 @@ const PlanCore *Engine::findInMemory(const PlanKey &key, const Spec &spec, const
 Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima) {
   Spec routed = spec;
   routed.keySplits = core.keySplits;
+  routed.dqSlots = core.dqSlots;
   ViewSlots gates;
   if (overridesGates(spec)) {
     NSA_ASSIGN_OR_RETURN(gates, gateOverride->gates(spec.dtype));

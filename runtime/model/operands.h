@@ -155,6 +155,10 @@ inline constexpr V kDqViews[] = {V::kDqSum, V::kDqBase, V::kWeight, V::kListLeng
 inline constexpr V kPartsViews[] = {V::kDkParts, V::kDvParts, V::kWeight};
 // The kernel takes the inverse of the lists; the tuner draws lists.
 inline constexpr V kPiecesViews[] = {V::kBlockIndex, V::kDkPieces, V::kDvPieces, V::kWeight};
+inline constexpr V kIndexRangesViews[] = {V::kBlockIndex, V::kIndexRanges};
+inline constexpr V kIndexSlotsViews[] = {V::kBlockList, V::kBlockIndex, V::kEntrySlots};
+inline constexpr V kSlotsViews[] = {V::kBlockIndex, V::kEntrySlots, V::kIndexRanges, V::kDqSlots};
+inline constexpr V kSumSlotsViews[] = {V::kDqSlots, V::kListLengths, V::kWeight, V::kDQ, V::kDqSum, V::kDqBase};
 inline constexpr V kGatesViews[] = {V::kDeltaCmp,  V::kDeltaSel,  V::kDeltaWin,
                                     V::kWeightCmp, V::kWeightSel, V::kWeightWin};
 inline constexpr V kIndexViews[] = {V::kBlockList, V::kListLengths, V::kBlockCounts, V::kCountRows, V::kBlockIndex};

@@ -54,6 +54,10 @@ enum class Operator : int {
   kAttentionDkv,
   kSelDq,
   kSelDkv,
+  kIndexSlots,
+  kIndexRanges,
+  kSelDqSlots,
+  kSumSlots,
   kSumParts,
   // The kernels that invert lists of blocks.
   kIndexLengths,

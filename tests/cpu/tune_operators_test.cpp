@@ -123,7 +123,7 @@ TEST_F(TuneOperatorsTest, BothDirectionsAreTunedExportedAndServed) {
   for (const nlohmann::json &kernel : report["kernels"])
     if (kernel.value("status", "") == "tuned")
       tuned.insert(kernel.value("operator", ""));
-  for (const char *op : {"combine_bwd", "attention_dq", "attention_dkv", "sel_dq", "sel_dkv", "cmp", "sel"})
+  for (const char *op : {"combine_bwd", "attention_dq", "attention_dkv", "sel_dq_slots", "sel_dkv", "cmp", "sel"})
     EXPECT_TRUE(tuned.contains(op)) << op;
   EXPECT_NE(run(tune).find("Nothing was measured"), std::string::npos);
   EXPECT_EQ(runJson("tune " + tiny + "--direction backward --dry-run --cache " + path("k.db"))["devices"][0].value(

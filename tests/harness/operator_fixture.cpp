@@ -101,8 +101,12 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     kernels.push_back("sequences");
   if (definitionOf(spec.op).isAttentionGradient()) {
     if (spec.op == Operator::kSelBwd) {
-      kernels.insert(kernels.end(), {"deltas", "index_lengths", "index_check", "sel_dq", "index_counts", "index_fill",
-                                     "sel_dkv", "sum_parts"});
+      kernels.insert(kernels.end(), {"deltas", "index_lengths", "index_check", "index_counts", "index_fill"});
+      if (takesSlots(spec))
+        kernels.insert(kernels.end(), {"index_slots", "index_ranges", "sel_dq_slots", "sum_slots"});
+      else
+        kernels.push_back("sel_dq");
+      kernels.insert(kernels.end(), {"sel_dkv", "sum_parts"});
       return kernels;
     }
     kernels.insert(kernels.end(), {"deltas", "attention_dq", "attention_dkv"});
@@ -130,17 +134,19 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
   if (spec.op == Operator::kNsaBwd) {
     const bool cmp = spec.hasBranch(kBranchCmp), sel = spec.hasBranch(kBranchSel), win = spec.hasBranch(kBranchWin);
     add(cmp, {"compress"});
-    add(sel, {"index_lengths", "index_check"});
+    add(sel, {"index_lengths", "index_check", "index_counts", "index_fill"});
+    add(sel && takesSlots(spec), {"index_slots"});
     add(cmp, {"cmp"});
     add(sel, {"sel"});
     add(win, {"window"});
     add(true, {"combine_bwd"});
     add(cmp, {"attention_dq"});
-    add(sel, {"sel_dq"});
+    add(sel && !takesSlots(spec), {"sel_dq"});
+    add(sel && takesSlots(spec), {"index_ranges", "sel_dq_slots", "sum_slots"});
     add(win, {"attention_dq"});
     add(cmp, {"attention_dkv"});
     add(cmp && GradientParts::make(spec, maxima).cmp > 1, {"sum_parts"});
-    add(sel, {"index_counts", "index_fill", "sel_dkv"});
+    add(sel, {"sel_dkv"});
     add(win, {"attention_dkv"});
     if (cmp)
       addCompression();

@@ -182,6 +182,12 @@ std::vector<CompileCall> selGradientCalls(const Shape &shape, int selBlock, int 
                 {"sel_block", std::to_string(selBlock)},
                 {"sel_count", std::to_string(selCount)}});
   std::vector<CompileCall> calls = {callOf("sel_dq", fixed), callOf("sel_dkv", fixed)};
+  // The rule takes slots only where a block's keys and values fit beside others (takesSlots).
+  if (selBlock * (shape.qkDim + shape.vDim) * (shape.dtype == "fp32" ? 4 : 2) <= 48 << 10)
+    calls.push_back(callOf("sel_dq_slots", fixed));
+  Fixed slots = fixed;
+  slots.erase("v_dim");
+  calls.push_back(callOf("sum_slots", slots));
   fixed.erase("group");
   fixed.insert({{"cmp_block", "1"}, {"cmp_stride", "1"}});
   calls.push_back(callOf("sum_parts", fixed));
@@ -191,7 +197,7 @@ std::vector<CompileCall> selGradientCalls(const Shape &shape, int selBlock, int 
 // The kernels that invert lists.
 std::vector<CompileCall> indexCalls(int selBlock, int selCount, int packed) {
   std::vector<CompileCall> calls;
-  for (const char *op : {"index_lengths", "index_counts", "index_fill"})
+  for (const char *op : {"index_lengths", "index_counts", "index_fill", "index_slots", "index_ranges"})
     calls.push_back(callOf(op, {{"dtype", "fp32"},
                                 {"packed", std::to_string(packed)},
                                 {"sel_block", std::to_string(selBlock)},

@@ -16,6 +16,7 @@ namespace nsa {
 struct RouteRules {
   int decodeSplits = 0;          // for Spec::keySplits; 0: as measured, else as the rule says
   bool ignoreThresholds = false; // measured thresholds decide nothing
+  std::string forceVariant{};    // kSlotsVariant and kQueriesVariant: the way of the route kSlotsRoute
 };
 
 // The two templates for attention kernels. An attention route is a threshold that chooses between kTiledTemplate and
@@ -42,6 +43,12 @@ inline constexpr std::string_view kDenseRoute = "sel.dense_up_to";
 // blocks of a longer sequence. One plan is used for all lengths of a bucket, so densePays compares the greatest length
 // of the bucket with the threshold.
 bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima);
+
+// The gradient of the queries of `sel` is computed query by query by `sel_dq`, or block by block by `sel_dq_slots`. The
+// threshold of the route `sel_bwd.slots_from` is a number of keys of a sequence: for this many keys and more,
+// `sel_dq_slots` is faster, with the kernels that it needs. The route is used in `sel_bwd` and `nsa_bwd`.
+inline constexpr std::string_view kSlotsRoute = "sel_bwd.slots_from", kSlotsVariant = "sel_dq_slots",
+                                  kQueriesVariant = "sel_dq";
 
 // In decode with few queries, several programs of a grid share the keys of a query. splitsRoute returns the name of the
 // route that sets the number of these programs: "decode.splits batch=64 seqlen_k=65536 seqlen_q=1", with sizes rounded

@@ -121,7 +121,7 @@ constexpr GraphBuffer partsBuffer(Buffer buffer, Role maker, GraphBuffer::Rows r
 }
 inline constexpr GraphBuffer kDeltaBuffer = {Buffer::kDelta,
                                              Role::kDeltas,
-                                             GraphBuffer::Rows::kChunk,
+                                             GraphBuffer::Rows::kTimes,
                                              GraphBuffer::Heads::kQuery,
                                              GraphBuffer::Columns::kOne,
                                              TensorRole::kStatistics};

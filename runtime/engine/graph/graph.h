@@ -51,9 +51,13 @@ enum class Role : uint8_t {
   kDw,
   kDb,
   kSums,
+  kIndexSlots, // from here to kSumSlots: gradients of queries, block by block
+  kIndexRanges,
+  kDqSlots,
+  kSumSlots,
   kMain // the kernel of an operator that is a single kernel
 };
-inline constexpr int kRoles = 33;
+inline constexpr int kRoles = 37;
 // Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
 // of the operator.
 std::string_view roleName(Role role, Operator op);
@@ -116,6 +120,9 @@ enum class Buffer : uint8_t {
   kDvCmpParts,
   kDkBlocks, // gradients of tokens, through compression
   kDvBlocks,
+  kEntrySlots, // of the inverse of lists: the place that a block has in the list of a query
+  kIndexRanges,
+  kDqSlots,
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
@@ -158,7 +165,8 @@ struct GraphBuffer {
     kKeptBlocks,
     kHidden,
     kWeights,
-    kIndex
+    kIndex,
+    kDqSlots // of each place of a list, what a block adds to the gradient of a query
   };
 
   Buffer buffer;
@@ -180,6 +188,7 @@ enum class Order : uint8_t {
   kRowHeadColumn,
   kRowHeadPiece, // pieces of 16 columns
   kEntryRowHeadPiece,
+  kEntryRowHeadSlot, // parts of qk_dim columns
   kCopyRowColumn,
   kRowColumn,
   kSecondRowColumn // of the second copy

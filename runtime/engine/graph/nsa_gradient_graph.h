@@ -54,11 +54,67 @@ inline constexpr std::array<Binding, 3> kPieces = {
 constexpr GraphBuffer piecesBuffer(Buffer buffer, GraphBuffer::Columns columns) {
   return partsBuffer(buffer, Role::kIndexFill, GraphBuffer::Rows::kPieces, columns);
 }
+inline constexpr GraphBuffer kEntrySlotsBuffer = {Buffer::kEntrySlots,          Role::kIndexSlots,
+                                                  GraphBuffer::Rows::kEntries,  GraphBuffer::Heads::kKv,
+                                                  GraphBuffer::Columns::kIndex, TensorRole::kIndex};
+inline constexpr GraphBuffer kIndexRangesBuffer = {Buffer::kIndexRanges,
+                                                   Role::kIndexRanges,
+                                                   GraphBuffer::Rows::kSequences,
+                                                   GraphBuffer::Heads::kKv,
+                                                   GraphBuffer::Columns::kScoreBlocks,
+                                                   TensorRole::kIndex,
+                                                   GraphBuffer::Copies::kTwo};
+inline constexpr GraphBuffer kDqSlotsBuffer = {Buffer::kDqSlots,
+                                               Role::kDqSlots,
+                                               GraphBuffer::Rows::kChunk,
+                                               GraphBuffer::Heads::kQuery,
+                                               GraphBuffer::Columns::kDqSlots,
+                                               TensorRole::kStatistics};
 inline constexpr GraphBuffer kDkPiecesBuffer = piecesBuffer(Buffer::kDkPieces, GraphBuffer::Columns::kQkDim);
 inline constexpr GraphBuffer kDvPiecesBuffer = piecesBuffer(Buffer::kDvPieces, GraphBuffer::Columns::kVDim);
 
+// By slots: what each block adds to the gradient of a query has a place of its own, for a chunk of queries.
+inline bool bySlots(const Spec &spec, const Maxima &maxima) { return spec.dqSlots && hasLists(spec, maxima); }
+inline bool byQueries(const Spec &spec, const Maxima &maxima) { return !spec.dqSlots && hasLists(spec, maxima); }
+inline void countItems(KernelCall &call, const Spec &, const WorkspaceLayout &, const Call &) {
+  const auto item = static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kItemQueries)]);
+  setSplits(call, (call.grid.maxSeqlenQ + item - 1) / item);
+}
+inline constexpr Binding kEntrySlots = {
+    .view = View::kEntrySlots, .buffer = Buffer::kEntrySlots, .order = Order::kRowHeadColumn};
+inline constexpr Binding kIndexRanges = {
+    .view = View::kIndexRanges, .buffer = Buffer::kIndexRanges, .order = Order::kEntryRowHeadColumn};
+inline constexpr Binding kDqSlots = {
+    .view = View::kDqSlots, .buffer = Buffer::kDqSlots, .order = Order::kEntryRowHeadSlot};
+inline constexpr std::array kIndexSlotsBindings = {kLists[0], kPieces[0], kEntrySlots};
+inline constexpr std::array kIndexRangesBindings = {kPieces[0], kIndexRanges};
+constexpr auto slotsBindings(const BranchNames &names) {
+  return joined(names.inputs(), std::array{kPieces[0], kEntrySlots, kIndexRanges, kDqSlots});
+}
+constexpr GraphNode slotsNode(Role role, Operator op, std::span<const Binding> bindings) {
+  return {.role = role, .op = op, .isNeeded = bySlots, .isChunked = true, .bindings = bindings};
+}
+inline constexpr GraphNode kIndexSlotsNode = {.role = Role::kIndexSlots,
+                                              .op = Operator::kIndexSlots,
+                                              .isNeeded = bySlots,
+                                              .change = dropCompression,
+                                              .bindings = kIndexSlotsBindings,
+                                              .prepare = countPieces};
+constexpr GraphNode indexRangesNode() {
+  GraphNode node = slotsNode(Role::kIndexRanges, Operator::kIndexRanges, kIndexRangesBindings);
+  node.change = dropCompression;
+  return node;
+}
+constexpr GraphNode dqSlotsNode(std::span<const Binding> bindings) {
+  GraphNode node = slotsNode(Role::kDqSlots, Operator::kSelDqSlots, bindings);
+  node.prepare = countItems;
+  return node;
+}
+
 inline constexpr auto kSelDq =
     joined(joined(kSelAlone.inputs(), kLists), std::array{Binding{View::kDQ, TensorName::kDQ}});
+inline constexpr auto kSelDqSlots = slotsBindings(kSelAlone);
+inline constexpr std::array kSelSumSlots = {kDqSlots, kLists[1], kSelAlone.weight, Binding{View::kDQ, TensorName::kDQ}};
 inline constexpr auto kSelDkv = joined(kSelAlone.inputs(), kPieces);
 inline constexpr auto kSelSum =
     joined(kPieces, std::array{Binding{View::kDK, TensorName::kDKSel}, Binding{View::kDV, TensorName::kDVSel}});
@@ -67,14 +123,18 @@ inline constexpr GraphNode kSelBwdNodes[] = {
     kDeltasNode,
     kOwnLengthsNode,
     kIndexCheckNode,
-    {.role = Role::kDq, .op = Operator::kSelDq, .bindings = kSelDq},
     kOwnCountsNode,
     kOwnFillNode,
+    {.role = Role::kDq, .op = Operator::kSelDq, .isNeeded = byQueries, .bindings = kSelDq},
+    kIndexSlotsNode,
+    indexRangesNode(),
+    dqSlotsNode(kSelDqSlots),
+    slotsNode(Role::kSumSlots, Operator::kSumSlots, kSelSumSlots),
     {.role = Role::kDkv, .op = Operator::kSelDkv, .bindings = kSelDkv, .prepare = countPieces},
     {.role = Role::kSumParts, .op = Operator::kSumParts, .change = sumTokens, .bindings = kSelSum}};
-inline constexpr GraphBuffer kSelBwdBuffers[] = {kTableBuffer,       kDeltaBuffer,      kListLengthsBuffer,
-                                                 kBlockCountsBuffer, kBlockIndexBuffer, kDkPiecesBuffer,
-                                                 kDvPiecesBuffer};
+inline constexpr GraphBuffer kSelBwdBuffers[] = {
+    kTableBuffer,      kDeltaBuffer,       kListLengthsBuffer, kBlockCountsBuffer, kBlockIndexBuffer,
+    kEntrySlotsBuffer, kIndexRangesBuffer, kDqSlotsBuffer,     kDkPiecesBuffer,    kDvPiecesBuffer};
 inline constexpr Graph kSelBwd = {kSelBwdNodes, kSelBwdBuffers, Operator::kSelBwd};
 
 // --- nsa_bwd: deltas and gates of all branches; then the gradient of the queries branch by branch, for a chunk of
@@ -152,6 +212,13 @@ constexpr auto dqBindings(const BranchNames &names, TensorName dQ) {
 }
 inline constexpr auto kDqOfCmp = dqBindings(kCmpOfAll, TensorName::kDQCmp);
 inline constexpr auto kDqOfSel = joined(dqBindings(kSelOfAll, TensorName::kDQ), kLists);
+inline constexpr auto kSlotsOfSel = slotsBindings(kSelOfAll);
+inline constexpr std::array kSumSlotsOfSel = {kDqSlots,
+                                              kLists[1],
+                                              kSelOfAll.weight,
+                                              Binding{View::kDQ, TensorName::kDQ},
+                                              Binding{.view = View::kDqSum, .buffer = Buffer::kDqSum},
+                                              Binding{.view = View::kDqBase, .buffer = Buffer::kDqSum}};
 inline constexpr auto kDqOfWin = dqBindings(kWinOfAll, TensorName::kDQ);
 
 inline constexpr std::array kCmpParts = {Binding{.view = View::kDkParts, .buffer = Buffer::kDkCmpParts},
@@ -186,6 +253,9 @@ inline constexpr auto kNsaBwdFirstNodes = std::to_array<GraphNode>(
       .bindings = kRecompress},
      kOwnLengthsNode,
      kIndexCheckNode,
+     kOwnCountsNode,
+     kOwnFillNode,
+     kIndexSlotsNode,
      forwardNode(Role::kCmp, Operator::kCmp, kBranchCmp, kForwardCmp),
      forwardNode(Role::kSel, Operator::kSel, kBranchSel, kForwardSel),
      forwardNode(Role::kWin, Operator::kWindow, kBranchWin, kForwardWin),
@@ -199,9 +269,17 @@ inline constexpr auto kNsaBwdFirstNodes = std::to_array<GraphNode>(
       .prepare = chainQueries<kBranchCmp>},
      {.role = Role::kDqSel,
       .op = Operator::kSelDq,
-      .branches = kBranchSel,
+      .isNeeded = byQueries,
       .isChunked = true,
       .bindings = kDqOfSel,
+      .prepare = chainQueries<kBranchSel>},
+     indexRangesNode(),
+     dqSlotsNode(kSlotsOfSel),
+     {.role = Role::kSumSlots,
+      .op = Operator::kSumSlots,
+      .isNeeded = bySlots,
+      .isChunked = true,
+      .bindings = kSumSlotsOfSel,
       .prepare = chainQueries<kBranchSel>},
      {.role = Role::kDqWin,
       .op = Operator::kAttentionDq,
@@ -223,8 +301,6 @@ inline constexpr auto kNsaBwdFirstNodes = std::to_array<GraphNode>(
       .change = sumBlocks,
       .bindings = kSumOfCmp,
       .prepare = countCmpParts},
-     kOwnCountsNode,
-     kOwnFillNode,
      {.role = Role::kDkvSel,
       .op = Operator::kSelDkv,
       .branches = kBranchSel,
@@ -268,10 +344,10 @@ inline constexpr auto kNsaBwdOwnBuffers = std::to_array<GraphBuffer>(
      chunkBuffer(Buffer::kOutWin, Role::kWin, GraphBuffer::Columns::kVDim, TensorRole::kIo),
      chunkBuffer(Buffer::kDqSum, Role::kGates, GraphBuffer::Columns::kQkDim, TensorRole::kStatistics),
      rowsBuffer(Buffer::kDeltaCmp, Role::kDqCmp),
-     rowsBuffer(Buffer::kDeltaSel, Role::kDqSel),
+     rowsBuffer(Buffer::kDeltaSel, Role::kDkvSel),
      rowsBuffer(Buffer::kDeltaWin, Role::kDqWin),
      rowsBuffer(Buffer::kWeightCmp, Role::kDqCmp),
-     rowsBuffer(Buffer::kWeightSel, Role::kDqSel),
+     rowsBuffer(Buffer::kWeightSel, Role::kDkvSel),
      rowsBuffer(Buffer::kWeightWin, Role::kDqWin),
      blocksBuffer(Buffer::kDKComp, Role::kDkvCmp, GraphBuffer::Columns::kQkDim, TensorRole::kGradient),
      blocksBuffer(Buffer::kDVComp, Role::kDkvCmp, GraphBuffer::Columns::kVDim, TensorRole::kGradient),
@@ -282,6 +358,9 @@ inline constexpr auto kNsaBwdOwnBuffers = std::to_array<GraphBuffer>(
      kListLengthsBuffer,
      kBlockCountsBuffer,
      kBlockIndexBuffer,
+     kEntrySlotsBuffer,
+     kIndexRangesBuffer,
+     kDqSlotsBuffer,
      kDkPiecesBuffer,
      kDvPiecesBuffer,
      partsBuffer(Buffer::kDkParts, Role::kDkvWin, GraphBuffer::Rows::kTokens, GraphBuffer::Columns::kQkDim,

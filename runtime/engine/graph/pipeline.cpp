@@ -13,14 +13,14 @@ using T = TensorName;
 constexpr int64_t kPiece = 16; // scores of a query that tiles read at once
 
 std::array<int64_t, kMaxCoordinates> stridesOf(Order order, const WorkspaceLayout::Placed &at, int64_t entry,
-                                               int64_t group) {
+                                               const Spec &spec) {
   switch (order) {
   case Order::kEntryRowHead:
     return {entry, at.row, at.columns};
   case Order::kEntryRowHeadColumn:
     return {entry, at.row, at.columns, 1};
   case Order::kEntryRowGroup:
-    return {entry, at.row, group * at.columns};
+    return {entry, at.row, spec.group() * at.columns};
   case Order::kColumnRowHead:
     return {1, at.row, at.columns};
   case Order::kCopyRowColumn:
@@ -33,6 +33,8 @@ std::array<int64_t, kMaxCoordinates> stridesOf(Order order, const WorkspaceLayou
     return {at.row, at.columns, kPiece};
   case Order::kEntryRowHeadPiece:
     return {entry, at.row, at.columns, kPiece};
+  case Order::kEntryRowHeadSlot:
+    return {entry, at.row, at.columns, spec.qkDim};
   case Order::kRowColumn:
   case Order::kSecondRowColumn:
     return {at.row, 1};
@@ -266,8 +268,7 @@ ViewSlots PipelineRun::viewOf(Buffer buffer, Order order, int64_t first) const {
   }
   const auto address =
       reinterpret_cast<uintptr_t>(workspace + at.offset) + static_cast<uintptr_t>(begin * dtypeBytes(dtype));
-  return ViewSlots::make(reinterpret_cast<const void *>(address), dtype, stridesOf(order, at, entry, spec.group()),
-                         rows);
+  return ViewSlots::make(reinterpret_cast<const void *>(address), dtype, stridesOf(order, at, entry, spec), rows);
 }
 
 } // namespace nsa

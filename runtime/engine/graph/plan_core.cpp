@@ -18,6 +18,7 @@ Result<std::shared_ptr<const PlanCore>> PlanCore::make(std::vector<Part> parts) 
     core->launches.push_back({&kernel, part.step.node, part.step.arguments});
     core->source = std::max(core->source, part.kernel->source);
     core->keySplits = std::max(core->keySplits, part.step.spec.keySplits);
+    core->dqSlots |= part.step.spec.dqSlots;
     core->routes |= part.step.route;
   }
   core->parts = std::move(parts);

@@ -60,6 +60,7 @@ struct PlanCore {
   std::vector<LaunchStep> launches;        // what a run replays
   uint8_t routes = 0;                      // the shortcuts that the steps take
   int32_t keySplits = 0;                   // Spec::keySplits of the steps
+  bool dqSlots = false;                    // Spec::dqSlots of the steps
   PlanSource source = PlanSource::kMemory; // kCompiled when at least one kernel was compiled
 
   // Returns an error if `maxima` need a grid that is larger than the device can launch.

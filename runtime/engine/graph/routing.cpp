@@ -10,7 +10,8 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
   const auto measured = [&](const std::string &family, const std::string &name) {
     return rules.ignoreThresholds || !find ? std::nullopt : find(family, name);
   };
-  Routing routing{.spec = spec, .maxima = maxima, .routes = routesOf(spec, maxima), .dense = {}, .splits = {}};
+  Routing routing{
+      .spec = spec, .maxima = maxima, .routes = routesOf(spec, maxima), .dense = {}, .splits = {}, .slots = {}};
   if (sharesKeys(spec, maxima))
     routing.spec.keySplits = rules.decodeSplits;
   // Decode's few queries have no other kernel for it, and `sel` alone attends whatever list it is given.
@@ -28,6 +29,15 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
     if (routing.splits && routing.splits->threshold != StoredRoute::kNever)
       routing.spec.keySplits =
           static_cast<int32_t>(std::clamp<int64_t>(routing.splits->threshold, 1, KeySplits::kMost));
+  }
+  if (definitionOf(spec.op).isGradient() && definitionOf(spec.op).mayTake(View::kBlockIndex) &&
+      spec.hasBranch(kBranchSel)) {
+    Spec dq = spec;
+    dq.op = Operator::kSelDq;
+    if (isAsMeasured(dq, maxima))
+      routing.slots = measured(routeFamily(dq), std::string(kSlotsRoute));
+    const bool pays = routing.slots ? bucketOf(maxima.seqlenK) >= routing.slots->threshold : takesSlots(spec);
+    routing.spec.dqSlots = rules.forceVariant == kSlotsVariant || (pays && rules.forceVariant != kQueriesVariant);
   }
   return routing;
 }

@@ -15,11 +15,12 @@
 namespace nsa {
 
 struct Routing {
-  Spec spec; // `keySplits` is set
+  Spec spec; // `keySplits` and `dqSlots` are set
   Maxima maxima;
   uint8_t routes = 0;                // the shortcuts that are taken
   std::optional<StoredRoute> dense;  // the measured threshold for dense attention in the place of selection
   std::optional<StoredRoute> splits; // the measured number of programs that share keys
+  std::optional<StoredRoute> slots;  // the measured threshold of the route kSlotsRoute
 
   std::vector<Step> steps() const { return stepsOf(spec, maxima, routes); }
 };

@@ -107,6 +107,8 @@ struct Extents {
       return std::max({int64_t{spec.qkDim}, int64_t{spec.vDim}, hidden()});
     case kIndex:
       return indexPlaces(spec, maxima);
+    case kDqSlots:
+      return spec.dqSlots ? int64_t{spec.selCount} * spec.qkDim : 0;
     }
     return 0;
   }
@@ -150,6 +152,8 @@ int64_t chunkOf(const Graph &graph, const Extents &extents, const GraphRows &row
   for (size_t i = 0; i < graph.buffers.size(); ++i)
     if (graph.buffers[i].rows == Rows::kChunk)
       perQuery = perQuery + rows.bytes[i];
+  if (perQuery.value() == 0)
+    return time;
   perQuery = perQuery * extents.entries();
   const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery.value() / kChunkGranule * kChunkGranule;
   return std::min(time, std::max(most, kChunkGranule));

@@ -66,7 +66,7 @@ struct EngineOptions {
   // Returns the option or the variable that a resolved path came from, or "" for a path that neither an option nor a
   // variable has given.
   std::string sourceOf(std::string EngineOptions::*path) const;
-  RouteRules routeRules() const { return {decodeSplits, ignoreThresholds}; }
+  RouteRules routeRules() const { return {decodeSplits, ignoreThresholds, forceVariant}; }
   static Environment processEnvironment();
 
 private:

@@ -1,6 +1,6 @@
 // What kernels of the gradients of `sel` take besides lists of blocks, for the lists that the tuner draws: the number
-// of blocks of each list, the inverse of the lists, and the rows that the pieces of the inverse write. Plans let the
-// kernels `index_lengths` and `index_queries` make the first two (docs/operators.md).
+// of blocks of each list, the inverse of the lists with the places of its entries, and the rows that the pieces of the
+// inverse write. Plans let kernels make all but the rows (docs/operators.md).
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -23,6 +23,9 @@ struct DrawnIndex {
   std::vector<int32_t> listLengths; // [all queries, kv_heads]
   std::vector<int32_t> index;       // block_index: [batch or 1, kv_heads, places]
   int64_t places = 0;
+  std::vector<int32_t> entrySlots; // of each entry of `index`, the place of the block in the query's list
+  std::vector<int32_t> ranges;     // index_ranges of a launch of all queries: [2, batch, kv_heads, most blocks]
+  int64_t mostBlocks = 0;          // of a sequence
   std::vector<bool> written; // [rows of pieces, kv_heads]: whether a piece has the row
 };
 

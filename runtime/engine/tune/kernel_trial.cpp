@@ -76,6 +76,8 @@ double bytesOf(const Spec &spec, const Sizes &sizes) {
     const int64_t rowBytes = elementsOfRow(extentsOf(rule, spec)) * dtypeBytes(spec.types().of(rule.role));
     bytes += static_cast<double>(rule.lead == Lead::kNone ? 1 : rows * sizes.batch) * static_cast<double>(rowBytes);
   }
+  if (definitionOf(spec.op).mayTake(View::kDqSlots))
+    bytes += 4.0 * static_cast<double>(sizes.batch * sizes.seqlenQ) * spec.queryHeads * spec.selCount * spec.qkDim;
   return bytes;
 }
 
@@ -332,6 +334,8 @@ Status KernelTrial::addIndex(KernelCall &call, const Lengths &lengths, std::span
   NSA_ASSIGN_OR_RETURN(const DeviceBuffer *index, addBuffer(drawn.index));
   call[View::kBlockIndex] =
       ViewSlots::make(index->data(), DType::kI32, {packed ? 0 : heads * drawn.places, drawn.places, 1});
+  if (def.mayTake(View::kDqSlots))
+    return addSlots(call, lengths, drawn);
   if (!def.mayTake(View::kDkPieces))
     return Status::ok();
   call.grid.splits = piecesOfSequence(spec, item, call.grid.maxSeqlenQ, call.grid.maxSeqlenK);
@@ -347,6 +351,36 @@ Status KernelTrial::addIndex(KernelCall &call, const Lengths &lengths, std::span
   }
   if (isChecked)
     writtenRows = drawn.written;
+  return Status::ok();
+}
+
+Status KernelTrial::addSlots(KernelCall &call, const Lengths &lengths, const DrawnIndex &drawn) {
+  const int64_t item = itemQueries(spec, maxima), heads = spec.kvHeads, count = spec.selCount;
+  const auto batch = static_cast<int64_t>(lengths.q.size());
+  const bool packed = spec.layout == Layout::kPacked;
+  call.grid.splits = (call.grid.maxSeqlenQ + item - 1) / item;
+  setScalar(call.scalars, Scalar::kSplits, call.grid.splits);
+  NSA_ASSIGN_OR_RETURN(const DeviceBuffer *entrySlots, addBuffer(drawn.entrySlots));
+  call[View::kEntrySlots] =
+      ViewSlots::make(entrySlots->data(), DType::kI32, {packed ? 0 : heads * drawn.places, drawn.places, 1});
+  NSA_ASSIGN_OR_RETURN(const DeviceBuffer *ranges, addBuffer(drawn.ranges));
+  const int64_t row = heads * drawn.mostBlocks;
+  call[View::kIndexRanges] = ViewSlots::make(ranges->data(), DType::kI32, {batch * row, row, drawn.mostBlocks, 1});
+
+  const int64_t columns = spec.qkDim, query = spec.queryHeads * count * columns;
+  const int64_t elements = rowsOf(Lead::kQueries, lengths) * query;
+  NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer, DeviceBuffer::allocate(device, static_cast<size_t>(elements * 4)));
+  call[View::kDqSlots] =
+      ViewSlots::make(buffer.data(), DType::kF32, {packed ? 0 : lengths.q[0] * query, query, count * columns, columns});
+  if (&call == &checkedCall) {
+    outputs.push_back({std::string(viewRule(View::kDqSlots).name), TuningResult::Kind::kRows, columns, elements,
+                       buffer.data(), DType::kF32});
+    writtenRows.clear();
+    for (size_t list = 0; list < drawn.listLengths.size(); ++list) // the heads of a group have one list
+      for (int64_t place = 0; place < spec.group() * count; ++place)
+        writtenRows.push_back(place % count < drawn.listLengths[list]);
+  }
+  buffers.push_back(std::move(buffer));
   return Status::ok();
 }
 

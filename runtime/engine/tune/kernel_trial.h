@@ -48,6 +48,7 @@ private:
   std::vector<int32_t> drawLists(const Lengths &lengths);
   // Of the kernels of gradients of `sel`: what they take besides lists, and the parts of the gradients that they write.
   Status addIndex(KernelCall &call, const Lengths &lengths, std::span<const int32_t> lists);
+  Status addSlots(KernelCall &call, const Lengths &lengths, const DrawnIndex &drawn);
   Result<DeviceBuffer *> addBuffer(const std::vector<int32_t> &values);
   KernelCall begin(const Lengths &lengths) const;
   Status addTable(KernelCall &call, const Lengths &lengths);
