@@ -98,6 +98,7 @@ inline constexpr GraphNode kIndexSlotsNode = {.role = Role::kIndexSlots,
                                               .op = Operator::kIndexSlots,
                                               .isNeeded = bySlots,
                                               .change = dropCompression,
+                                              .launch = GraphNode::Launch::kWithIndex,
                                               .bindings = kIndexSlotsBindings,
                                               .prepare = countPieces};
 constexpr GraphNode indexRangesNode() {

@@ -61,15 +61,17 @@ inline void countIndexParts(KernelCall &call, const Spec &, const WorkspaceLayou
   setSplits(call, layout.indexParts);
 }
 
-constexpr std::array<Binding, 5> indexBindings(Buffer index) {
+constexpr std::array<Binding, 6> indexBindings(Buffer index, Buffer slots) {
   return {{{View::kBlockList, TensorName::kBlockList},
            {View::kListLengths, Binding::kNoTensor, Buffer::kListLengths},
            {View::kBlockCounts, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadColumn},
            {View::kCountRows, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadPiece},
-           {View::kBlockIndex, TensorName::kBlockIndex, index, Order::kRowHeadColumn}}};
+           {View::kBlockIndex, TensorName::kBlockIndex, index, Order::kRowHeadColumn},
+           {.view = View::kEntrySlots, .buffer = slots, .order = Order::kRowHeadColumn}}};
 }
-inline constexpr auto kIndexBindings = indexBindings(Buffer::kNone);
-inline constexpr auto kOwnIndexBindings = indexBindings(Buffer::kBlockIndex); // where the caller may have none
+inline constexpr auto kIndexBindings = indexBindings(Buffer::kNone, Buffer::kNone);
+// Where the caller may have no inverse.
+inline constexpr auto kOwnIndexBindings = indexBindings(Buffer::kBlockIndex, Buffer::kEntrySlots);
 constexpr GraphNode indexNode(Role role, Operator op, std::span<const Binding> bindings, GraphNode::Launch launch) {
   return {.role = role,
           .op = op,

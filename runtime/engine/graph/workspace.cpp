@@ -13,6 +13,8 @@ using Rows = GraphBuffer::Rows;
 
 // Bytes of the branch outputs and lists of one chunk of queries. It is enough to fill a GPU many times.
 constexpr int64_t kGpuChunkBytes = int64_t{512} << 20;
+// Slots of gradients take most of a chunk, and each chunk needs its own walk over the blocks.
+constexpr int64_t kGpuSlotsBytes = int64_t{1} << 30;
 constexpr int64_t kCpuChunkBytes = int64_t{32} << 20;
 constexpr int64_t kChunkGranule = 64; // queries
 
@@ -155,7 +157,8 @@ int64_t chunkOf(const Graph &graph, const Extents &extents, const GraphRows &row
   if (perQuery.value() == 0)
     return time;
   perQuery = perQuery * extents.entries();
-  const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery.value() / kChunkGranule * kChunkGranule;
+  const int64_t ofGpu = extents.spec.dqSlots ? kGpuSlotsBytes : kGpuChunkBytes;
+  const int64_t most = (isGpu ? ofGpu : kCpuChunkBytes) / perQuery.value() / kChunkGranule * kChunkGranule;
   return std::min(time, std::max(most, kChunkGranule));
 }
 
