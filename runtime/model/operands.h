@@ -269,6 +269,8 @@ inline constexpr Operand kNsaBwdOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                               {T::kDVSel, T::kDV, kOut, V::kDVSel},
                                               {T::kDKWin, T::kDK, kOut, V::kDKWin},
                                               {T::kDVWin, T::kDV, kOut, V::kDVWin},
+                                              {T::kDK, T::kDK, kOptionalOut, V::kDK},
+                                              {T::kDV, T::kDV, kOptionalOut, V::kDV},
                                               {T::kDGates, T::kDGates, kOut, V::kDGates},
                                               NSA_PHI_GRADIENTS};
 #undef NSA_PHI_GRADIENTS

@@ -144,6 +144,8 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     add(win, {"attention_dkv"});
     if (cmp)
       addCompression();
+    add(!cmp || spec.branches == kBranchCmp, {"attention_dq"});     // zeros of queries
+    add(!cmp && spec.cmpKind != CmpKind::kMean, {"compress_sums"}); // and of weights
     add(true, {"sum_parts"});
     return kernels;
   }

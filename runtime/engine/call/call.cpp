@@ -63,6 +63,8 @@ private:
 
   // What serves for an operand; nullptr: nothing. The gradient of `k` is d_k, and the gradient of `k_win` is d_k_win.
   const TensorName *boundName(const Operand &operand) const {
+    if (isZeroGradient(spec, operand.name))
+      return tensors.find(operand.name) ? &operand.name : nullptr;
     if (!takes(spec, operand.name))
       return nullptr;
     if (const Operand *of = differentiated(operand)) {
@@ -88,6 +90,11 @@ private:
     });
   }
 
+  // Where each branch has keys of its own, no branch reads `k`, and its gradient is 0.
+  bool hasGradient(TensorName name) const {
+    return isRead(name) || (definitionOf(spec.op).isWholeGradient() && tensors.find(name));
+  }
+
   Status checkPresence(const Operand &operand) const {
     if (operand.isOptional() || boundName(operand))
       return Status::ok();
@@ -100,6 +107,8 @@ private:
   Status checkPresence() const {
     TensorNames known;
     for (const Operand &operand : operands) {
+      if (isZeroGradient(spec, operand.name))
+        known.add(operand.name);
       if (!takes(spec, operand.name))
         continue;
       known.add(operand.name);
@@ -110,16 +119,13 @@ private:
     for (const Operand &operand : operands)
       for (const TensorName gradient : {operand.name, operand.otherwise})
         if (const std::optional<TensorName> of = gradientOf(gradient);
-            of && operand.isWritten() && takes(spec, operand.name) && tensors.find(gradient) && !isRead(*of))
+            of && operand.isWritten() && takes(spec, operand.name) && tensors.find(gradient) && !hasGradient(*of))
           return BoundTensors::broken(gradient, "", "bound",
                                       "is the gradient of " + std::string(tensorName(*of)) +
                                           ", which this call does not read");
     for (const Operand &operand : operands)
       if (takes(spec, operand.name) && differentiated(operand))
         NSA_RETURN_IF_ERROR(checkPresence(operand));
-    // Queries that no branch reads have no gradient.
-    if (definitionOf(spec.op).isWholeGradient() && spec.branches == kBranchCmp && tensors.find(TensorName::kQCmp))
-      return BoundTensors::broken(TensorName::kQCmp, "", "bound", "must be bound as q, where cmp is the only branch");
     // An angle has both.
     const bool hasCos = tensors.find(TensorName::kCos) != nullptr;
     if (known.has(TensorName::kCos) && hasCos != (tensors.find(TensorName::kSin) != nullptr))

@@ -51,9 +51,11 @@ enum class Role : uint8_t {
   kDw,
   kDb,
   kSums,
+  kZeroQueries, // gradients of what no branch reads
+  kZeroWeights,
   kMain // the kernel of an operator that is a single kernel
 };
-inline constexpr int kRoles = 33;
+inline constexpr int kRoles = 35;
 // Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
 // of the operator.
 std::string_view roleName(Role role, Operator op);
@@ -210,7 +212,8 @@ struct GraphNode {
     kForScores,     // if the branch of the output is on, or as kForLists
     kForLists,      // if a later kernel reads the lists of blocks, or the caller has bound `block_list`
     kForCallerList, // if the caller has bound `block_list`
-    kForOptional,   // if the caller has bound an output that the operator has on request
+    kForWeights,    // if the caller has bound the gradient of a weight
+    kForZeroes,     // if the caller has bound a gradient of queries that no branch reads
     kWithoutLse,    // if the caller has not bound `lse`
     kWithoutBlocks, // if the caller has not bound both compressed keys and values
     kWithoutOutput, // if the caller has not bound the output of the branch

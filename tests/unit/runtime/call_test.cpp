@@ -56,9 +56,11 @@ struct TestCall {
 
   void bindAll() {
     bindings = {};
-    for (const Operand &operand : operandsOf(spec.op))
-      if (takes(spec, operand.name))
+    for (const Operand &operand : operandsOf(spec.op)) {
+      const std::optional<T> of = gradientOf(operand.name);
+      if (takes(spec, operand.name) && (!of || !operand.isWritten() || definitionOf(spec.op).operandOf(*of)))
         bind(operand.name);
+    }
     if (spec.layout == Layout::kPacked && readsLengths(spec.op)) {
       set(T::kCuSeqlensQ, offsetsQ.data(), DType::kI32, {3});
       if (spec.op != Operator::kDecode)
@@ -228,26 +230,45 @@ TEST(Call, GradientsOfTwoTensorsHaveTwoNames) {
   EXPECT_TRUE(call.check().isOk()) << call.check().toString();
 }
 
-// Tensors that no active branch reaches have no gradient.
-TEST(Call, GradientsTakeWhatTheBranchesReach) {
+// Of tensors that no active branch reads a call takes the gradients, which have the shapes of the tensors, and nothing
+// else.
+TEST(Call, GradientsAlsoOfWhatNoBranchReads) {
   TestCall call(Operator::kNsaBwd, Layout::kDense);
   call.spec.branches = kBranchCmp;
   call.bindAll();
-  EXPECT_EQ(call.check().error().field, "q_cmp");
-  EXPECT_EQ(call.check().error().rule, "must be bound as q, where cmp is the only branch");
-  call.drop(T::kQCmp);
-  call.drop(T::kDQCmp);
   EXPECT_TRUE(call.check().isOk()) << call.check().toString();
   call.spec.branches = kBranchSel;
   call.spec.cmpKind = CmpKind::kLinear;
   call.bindAll();
   EXPECT_TRUE(call.check().isOk()) << call.check().toString();
-  for (const T name : {T::kQCmp, T::kKCmp, T::kWK, T::kDWK, T::kKComp}) {
+  for (const T name : {T::kQCmp, T::kKCmp, T::kWK, T::kKComp, T::kDW1K}) {
     EXPECT_EQ(call.bindings.find(name), nullptr) << tensorName(name);
     call.bind(name);
     EXPECT_EQ(call.check().error().rule, "is no tensor of operator nsa_bwd with this spec") << tensorName(name);
     call.drop(name);
   }
+  for (const T name : {T::kDQCmp, T::kDKCmp, T::kDVWin, T::kDWK, T::kDPeV}) {
+    EXPECT_EQ(call.bindings.find(name), nullptr) << tensorName(name);
+    call.bind(name);
+    EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+    Tensor &gradient = call.bindings[name];
+    ++gradient.shape[static_cast<size_t>(gradient.rank) - 1];
+    EXPECT_EQ(call.check().error().field, std::string(tensorName(name)) + ".shape");
+    call.bind(name);
+    call.bindings[name].data = call.bindings[T::kQ].data;
+    EXPECT_EQ(call.check().error().field, std::string(tensorName(name)) + ".data");
+    call.drop(name);
+  }
+}
+
+// Where each branch has keys of its own, `k` has a gradient if the call binds `k`.
+TEST(Call, KeysThatNoBranchReadsHaveAGradient) {
+  TestCall call(Operator::kNsaBwd, Layout::kPacked);
+  call.bind(T::kDK);
+  EXPECT_EQ(call.check().error().field, "d_k");
+  EXPECT_EQ(call.check().error().rule, "is the gradient of k, which this call does not read");
+  call.bind(T::kK);
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
 }
 
 TEST(Call, GradientsShareNoMemory) {
