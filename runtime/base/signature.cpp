@@ -27,6 +27,7 @@ bool isReached(const Spec &spec, TensorPart part) {
   case TensorPart::kCmp:
     return spec.hasBranch(kBranchCmp);
   case TensorPart::kSel:
+  case TensorPart::kListIndex:
     return spec.hasBranch(kBranchSel);
   case TensorPart::kWin:
     return spec.hasBranch(kBranchWin);
@@ -46,6 +47,8 @@ bool isAskedFor(const Spec &spec, TensorPart part) {
     return spec.cmpKind == CmpKind::kLinear;
   case TensorPart::kPhiMlp:
     return spec.cmpKind == CmpKind::kMlp;
+  case TensorPart::kListIndex:
+    return spec.makeIndex || !(fieldsOf(spec.op) & kMakeIndexField);
   case TensorPart::kKeyOffset:
     return spec.keyOffset && (fieldsOf(spec.op) & kKeyOffsetField);
   default:

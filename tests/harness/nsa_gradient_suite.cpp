@@ -137,6 +137,22 @@ TEST_F(NsaGradients, TakeTheCallersIndex) {
   }
 }
 
+// The forward pass makes the inverse on request, and the gradients do not depend on who made it.
+TEST_F(NsaGradients, TakeTheIndexOfTheForwardPass) {
+  for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+    Spec own = spec(DType::kBf16, layout);
+    own.makeIndex = true;
+    OperatorInputs inputs = tools::drawInputs(own, {{70, 70}, {150, 150}}, freshSeed(), tools::Saved::kByCaller);
+    const Status saved = tools::addSaved(inputs, session->engine(), session->accelerator());
+    ASSERT_TRUE(saved.isOk()) << saved.toString();
+    ASSERT_TRUE(inputs.tensors.contains(T::kBlockIndex));
+    const NamedTensors outputs = run(inputs);
+    checkOutputs(inputs, outputs);
+    inputs.tensors.erase(T::kBlockIndex);
+    expectSameBits(run(inputs), outputs);
+  }
+}
+
 // Another inverse than that of the lists is reported, whatever it holds, and nothing is read out of range.
 TEST_F(NsaGradients, ReportAWrongIndex) {
   for (const Layout layout : {Layout::kDense, Layout::kPacked}) {

@@ -149,9 +149,13 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     add(true, {"sum_parts"});
     return kernels;
   }
+  const auto addIndex = [&] { add(spec.makeIndex, {"index_lengths", "index_counts", "index_fill"}); };
+  if (spec.op == Operator::kSelect) {
+    add(true, {"cmp", "select"}); // cmp for callers without a log-sum-exp
+    addIndex();
+    return kernels;
+  }
   if (spec.op != Operator::kNsa) {
-    if (spec.op == Operator::kSelect)
-      kernels.push_back("cmp"); // for callers without a log-sum-exp
     kernels.push_back(std::string(operatorName(spec.op)));
     return kernels;
   }
@@ -165,6 +169,7 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
   if (spec.hasBranch(kBranchWin))
     kernels.push_back(maxima.seqlenK <= spec.window ? "dense" : "window");
   kernels.push_back("combine");
+  addIndex();
   return kernels;
 }
 

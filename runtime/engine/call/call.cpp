@@ -159,6 +159,15 @@ private:
     const bool mayOffset = (fieldsOf(spec.op) & kKeyOffsetField) != 0;
     if (mayOffset && !spec.keyOffset && tensors.find(TensorName::kKOffset))
       return BoundTensors::broken(TensorName::kKOffset, "", "bound", "needs a plan whose spec has key_offset = 1");
+    if (tensors.find(TensorName::kBlockIndex) && (fieldsOf(spec.op) & kMakeIndexField)) {
+      if (!spec.makeIndex)
+        return BoundTensors::broken(TensorName::kBlockIndex, "", "bound", "needs a plan whose spec has make_index = 1",
+                                    "set make_index, or make it of block_list with the operator invert");
+      // The lists in the workspace are of a chunk of queries.
+      if (!tensors.find(TensorName::kBlockList))
+        return BoundTensors::broken(TensorName::kBlockList, "", "absent",
+                                    "must be bound with block_index, which is made of it");
+    }
     if (const std::optional<TensorName> unknown = tensors.names().firstNotIn(known))
       return BoundTensors::broken(*unknown, "", "bound",
                                   "is no tensor of operator " + std::string(operatorName(spec.op)) + " with this spec");

@@ -19,7 +19,10 @@ struct PlanKey {
   // The spec and the maxima must have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
     const OperatorDef &def = definitionOf(spec.op);
-    return {def.hasBranches() ? ofSteps(spec, maxima) : Problem::take(spec, maxima, def.fields, def.constants)};
+    Problem values = def.hasBranches() ? ofSteps(spec, maxima) : Problem::take(spec, maxima, def.fields, def.constants);
+    if ((def.fields & kMakeIndexField) && spec.makeIndex)
+      values.set(ProblemField::kMakeIndex, 1);
+    return {values};
   }
   size_t hash() const { return values.hash(); }
   struct Hash {

@@ -70,10 +70,11 @@ constexpr std::array<Binding, 5> indexBindings(Buffer index) {
 }
 inline constexpr auto kIndexBindings = indexBindings(Buffer::kNone);
 inline constexpr auto kOwnIndexBindings = indexBindings(Buffer::kBlockIndex); // where the caller may have none
-constexpr GraphNode indexNode(Role role, Operator op, std::span<const Binding> bindings, GraphNode::Launch launch) {
+constexpr GraphNode indexNode(Role role, Operator op, std::span<const Binding> bindings, GraphNode::Launch launch,
+                              bool (*isNeeded)(const Spec &, const Maxima &) = hasLists) {
   return {.role = role,
           .op = op,
-          .isNeeded = hasLists,
+          .isNeeded = isNeeded,
           .change = dropCompression,
           .launch = launch,
           .bindings = bindings,
@@ -85,6 +86,14 @@ inline constexpr GraphNode kIndexCountsNode =
     indexNode(Role::kIndexCounts, Operator::kIndexCounts, kIndexBindings, GraphNode::Launch::kAlways);
 inline constexpr GraphNode kIndexFillNode =
     indexNode(Role::kIndexFill, Operator::kIndexFill, kIndexBindings, GraphNode::Launch::kAlways);
+// Of selection. The lists of all queries are inverted, behind all chunks of queries.
+inline bool makesIndex(const Spec &spec, const Maxima &) { return spec.makeIndex; }
+constexpr GraphNode askedNode(Role role, Operator op) {
+  return indexNode(role, op, kIndexBindings, GraphNode::Launch::kWithIndex, makesIndex);
+}
+inline constexpr std::array kAskedIndexNodes = {askedNode(Role::kIndexLengths, Operator::kIndexLengths),
+                                                askedNode(Role::kIndexCounts, Operator::kIndexCounts),
+                                                askedNode(Role::kIndexFill, Operator::kIndexFill)};
 // Of gradients.
 inline constexpr GraphNode kOwnLengthsNode =
     indexNode(Role::kIndexLengths, Operator::kIndexLengths, kOwnIndexBindings, GraphNode::Launch::kAlways);

@@ -41,7 +41,7 @@ struct TestCall {
     spec.selBlock = 16;
     spec.selCount = 4;
     spec.mlpHidden = 10;
-    spec.keyOffset = true; // read by few operators
+    spec.keyOffset = spec.makeIndex = true; // read by few operators
     bindAll();
   }
 
@@ -172,6 +172,8 @@ TEST(Call, EachRequiredTensorIsMissedByName) {
         continue; // GradientsOfTwoTensorsHaveTwoNames drops both
       TestCall call(op, Layout::kDense);
       call.drop(operand.name);
+      if (operand.name == T::kBlockList && operand.isOptional())
+        call.drop(T::kBlockIndex); // TheInverseIsMadeOnRequest
       // q stays where it stands for q_cmp.
       const bool served = operand.isOptional() || call.bindings.find(operand.otherwise);
       const Status status = call.check();
@@ -181,6 +183,35 @@ TEST(Call, EachRequiredTensorIsMissedByName) {
             << operatorName(op);
     }
   }
+}
+
+TEST(Call, TheInverseIsMadeOnRequest) {
+  for (const Operator op : {Operator::kSelect, Operator::kNsa})
+    for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+      SCOPED_TRACE(operatorName(op));
+      TestCall call(op, layout);
+      EXPECT_TRUE(call.bindings.find(T::kBlockIndex) && call.check().isOk()) << call.check().toString();
+      // Blocks of 16 tokens. A dense select has 64 tokens, which are its queries.
+      const bool packed = layout == Layout::kPacked;
+      const int64_t offsets =
+          packed ? (op == Operator::kNsa ? 120 : 80) / 16 + 4 : (op == Operator::kNsa ? 96 : 64) / 16 + 1;
+      Tensor &index = call.bindings[T::kBlockIndex];
+      index.shape[packed ? 1 : 2] = offsets + call.timeQ() * 4 - 1;
+      EXPECT_EQ(call.check().error().field, "block_index.shape");
+      EXPECT_NE(call.check().error().rule.find(std::to_string(offsets) + " for offsets"), std::string::npos)
+          << call.check().toString();
+      call.spec.makeIndex = false;
+      EXPECT_EQ(call.check().error().field, "block_index");
+      EXPECT_EQ(call.check().error().rule, "needs a plan whose spec has make_index = 1");
+      EXPECT_EQ(call.check().error().hint, "set make_index, or make it of block_list with the operator invert");
+      call.drop(T::kBlockIndex);
+      EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+    }
+  // Lists in the workspace are of a chunk of queries.
+  TestCall call(Operator::kNsa, Layout::kDense);
+  call.drop(T::kBlockList);
+  EXPECT_EQ(call.check().error().field, "block_list");
+  EXPECT_EQ(call.check().error().rule, "must be bound with block_index, which is made of it");
 }
 
 TEST(Call, OneKAndVServeAllBranches) {
