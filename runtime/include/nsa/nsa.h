@@ -346,9 +346,9 @@ NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 /* Options of one plan. */
 typedef struct nsa_plan_options {
   size_t size;
-  int32_t compare; /* 1: each run compares every kernel that had a choice with the kernel that defines its operator
-                      (docs/embedding.md), except for gradients of attention. Such a run waits for the device and must
-                      not be captured, and its workspace is larger */
+  int32_t compare; /* 1: each run compares every kernel that is tuned by itself with the kernel that defines its
+                      operator (docs/embedding.md). Such a run waits for the device and must not be captured, and its
+                      workspace is larger */
   int32_t flags;   /* 0 */
   int64_t reserved[6];
 } nsa_plan_options;
