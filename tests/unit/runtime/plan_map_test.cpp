@@ -36,9 +36,9 @@ Request draw(std::mt19937_64 &random) {
   };
   Request request;
   Spec &spec = request.spec;
-  constexpr Operator kOperators[] = {Operator::kDense,   Operator::kWindow, Operator::kCompress,
-                                     Operator::kCmp,     Operator::kSelect, Operator::kSel,
-                                     Operator::kCombine, Operator::kNsa,    Operator::kDecode};
+  constexpr Operator kOperators[] = {Operator::kDense,  Operator::kWindow, Operator::kCompress, Operator::kCmp,
+                                     Operator::kSelect, Operator::kSel,    Operator::kCombine,  Operator::kNsa,
+                                     Operator::kDecode, Operator::kNsaBwd};
   spec.op = kOperators[random() % std::size(kOperators)];
   spec.cmpStride = random() % 2 ? 1 : 2;
   spec.cmpBlock = spec.cmpStride * (random() % 2 ? 1 : 2);
