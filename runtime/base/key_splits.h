@@ -42,8 +42,8 @@ struct GradientParts {
   static GradientParts make(const Spec &spec, const Maxima &maxima);
 };
 
-// Returns whether the rule computes the gradient of the queries of `sel` block by block, where nothing was measured. The
-// heads of a small group do not fill a tile of 16 rows, which `sel_dq` has for each query. The keys and values of a
+// Returns whether the rule computes the gradient of the queries of `sel` block by block, where nothing was measured.
+// The heads of a small group do not fill a tile of 16 rows, which `sel_dq` has for each query. The keys and values of a
 // block must fit in the shared memory of all GPUs.
 bool takesSlots(const Spec &spec);
 

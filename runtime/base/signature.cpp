@@ -12,30 +12,61 @@ int64_t axisExtent(Axis axis, const Spec &spec) {
   return 0;
 }
 
-bool takes(const Spec &spec, TensorName name) {
-  const bool hasGates = (fieldsOf(spec.op) & kGates) != 0, hasPhi = !hasGates || spec.compresses();
-  const auto branch = [&](int32_t bit) { return !hasGates || spec.hasBranch(bit); };
-  switch (tensorRule(name).part) {
-  case TensorPart::kWhole:
+namespace {
+
+// Whether a branch is on that reads the part. An operator without branches reads all of them.
+bool isReached(const Spec &spec, TensorPart part) {
+  if (!(fieldsOf(spec.op) & kGates))
     return true;
+  switch (part) {
   case TensorPart::kImportance:
-    return hasPhi;
-  case TensorPart::kCmp:
-    return branch(kBranchCmp);
-  case TensorPart::kSel:
-    return branch(kBranchSel);
-  case TensorPart::kWin:
-    return branch(kBranchWin);
   case TensorPart::kPhiNotMean:
-    return hasPhi && spec.cmpKind != CmpKind::kMean;
   case TensorPart::kPhiLinear:
-    return hasPhi && spec.cmpKind == CmpKind::kLinear;
   case TensorPart::kPhiMlp:
-    return hasPhi && spec.cmpKind == CmpKind::kMlp;
+    return spec.compresses();
+  case TensorPart::kCmp:
+    return spec.hasBranch(kBranchCmp);
+  case TensorPart::kSel:
+  case TensorPart::kListIndex:
+    return spec.hasBranch(kBranchSel);
+  case TensorPart::kWin:
+    return spec.hasBranch(kBranchWin);
+  case TensorPart::kWhole:
   case TensorPart::kKeyOffset:
-    return spec.keyOffset && (fieldsOf(spec.op) & kKeyOffsetField);
+    return true;
   }
   return true;
+}
+
+// Whether the fields other than `branches` ask for the part.
+bool isAskedFor(const Spec &spec, TensorPart part) {
+  switch (part) {
+  case TensorPart::kPhiNotMean:
+    return spec.cmpKind != CmpKind::kMean;
+  case TensorPart::kPhiLinear:
+    return spec.cmpKind == CmpKind::kLinear;
+  case TensorPart::kPhiMlp:
+    return spec.cmpKind == CmpKind::kMlp;
+  case TensorPart::kListIndex:
+    return spec.makeIndex || !(fieldsOf(spec.op) & kMakeIndexField);
+  case TensorPart::kKeyOffset:
+    return spec.keyOffset && (fieldsOf(spec.op) & kKeyOffsetField);
+  default:
+    return true;
+  }
+}
+
+} // namespace
+
+bool takes(const Spec &spec, TensorName name) {
+  const TensorPart part = tensorRule(name).part;
+  return isReached(spec, part) && isAskedFor(spec, part);
+}
+
+bool isZeroGradient(const Spec &spec, TensorName name) {
+  const TensorPart part = tensorRule(name).part;
+  return definitionOf(spec.op).isWholeGradient() && gradientOf(name) && !isReached(spec, part) &&
+         isAskedFor(spec, part);
 }
 
 } // namespace nsa

@@ -13,5 +13,8 @@ int64_t axisExtent(Axis axis, const Spec &spec);
 // Some tensors of an operator (operandsOf) may not apply to a spec, such as the weights of another kind of compression
 // or the outputs of a branch that is off. Returns whether a tensor applies.
 bool takes(const Spec &spec, TensorName name);
+// Returns whether the tensor is the gradient of a tensor that no active branch of the spec reads. A call may bind such
+// a gradient, and all its rows become 0 (docs/specification.md 9).
+bool isZeroGradient(const Spec &spec, TensorName name);
 
 } // namespace nsa

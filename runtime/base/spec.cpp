@@ -84,6 +84,8 @@ void Spec::clearUnread() {
     pageSize = 0;
   if (!(fieldsOf(op) & kKeyOffsetField))
     keyOffset = false;
+  if (!(fieldsOf(op) & kMakeIndexField))
+    makeIndex = false;
 }
 
 int64_t Spec::forcedBlocks() const { return int64_t{initBlocks} + localBlocks; }
@@ -240,6 +242,8 @@ Status Spec::validate() const {
     NSA_RETURN_IF_ERROR(checkEnumerator("gate", kGateNames, static_cast<int>(gate)));
     if (branches < 1 || branches > kAllBranches)
       return Status::invalid("branches", std::to_string(branches), "must name at least one of cmp, sel, win");
+    if ((fields & kMakeIndexField) && makeIndex && !hasBranch(kBranchSel))
+      return Status::invalid("make_index", "1", "must be 0 without the branch sel, which has the lists");
   }
   return Status::ok();
 }
@@ -281,8 +285,9 @@ Status Maxima::validate(const Spec &spec) const {
                            "must be at most " + std::to_string(kMostRows / group) + " for " + std::string(def.name) +
                                " with query_heads / kv_heads = " + std::to_string(group));
   // Kernels number the entries of all lists, and the rows of what they store for pieces of the lists, in 32 bits.
-  const bool invertsLists = (spec.fields() & kSelGeometry) && def.keys != MetKeys::kBlocks &&
-                            (def.isGradient() || def.operandOf(TensorName::kBlockIndex)) &&
+  const bool hasIndex =
+      def.fields & kMakeIndexField ? spec.makeIndex : def.operandOf(TensorName::kBlockIndex) != nullptr;
+  const bool invertsLists = (spec.fields() & kSelGeometry) && (def.isGradient() || hasIndex) &&
                             (!def.hasBranches() || spec.hasBranch(kBranchSel));
   if (invertsLists) {
     const int64_t most =

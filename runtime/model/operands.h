@@ -66,7 +66,8 @@ inline constexpr Operand kCmpOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
 inline constexpr Operand kSelectOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
                                               {T::kKComp, T::kKComp, kIn, V::kK},
                                               {T::kLse, T::kLse, kOptionalIn, V::kLse},
-                                              {T::kBlockList, T::kBlockList, kOut, V::kBlockList}};
+                                              {T::kBlockList, T::kBlockList, kOut, V::kBlockList},
+                                              {T::kBlockIndex, T::kBlockIndex, kOptionalOut, V::kBlockIndex}};
 
 inline constexpr Operand kInvertOperands[] = {{T::kBlockList, T::kBlockList, kIn, V::kBlockList},
                                               {T::kBlockIndex, T::kBlockIndex, kOut, V::kBlockIndex}};
@@ -212,6 +213,7 @@ inline constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                            {T::kLseSel, T::kLseSel, kOptionalOut, V::kLse},
                                            {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
                                            {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
+                                           {T::kBlockIndex, T::kBlockIndex, kOptionalOut, V::kBlockIndex},
                                            {T::kKComp, T::kKComp, kOptionalOut, V::kKComp},
                                            {T::kVComp, T::kVComp, kOptionalOut, V::kVComp},
                                            {T::kReads, T::kReads, kOptionalOut, V::kReads}};
@@ -274,6 +276,8 @@ inline constexpr Operand kNsaBwdOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                               {T::kDVSel, T::kDV, kOut, V::kDVSel},
                                               {T::kDKWin, T::kDK, kOut, V::kDKWin},
                                               {T::kDVWin, T::kDV, kOut, V::kDVWin},
+                                              {T::kDK, T::kDK, kOptionalOut, V::kDK},
+                                              {T::kDV, T::kDV, kOptionalOut, V::kDV},
                                               {T::kDGates, T::kDGates, kOut, V::kDGates},
                                               NSA_PHI_GRADIENTS};
 #undef NSA_PHI_GRADIENTS

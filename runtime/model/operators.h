@@ -89,6 +89,7 @@ enum SpecField : uint32_t {
   kMlp = 1024,            // mlp_hidden, mlp_activation: read if cmp_kind is mlp (Spec::fields)
   kRotary = 2048,         // rotary_dims, rotary_base, rotary_style
   kKeyOffsetField = 4096, // key_offset
+  kMakeIndexField = 8192, // make_index
 };
 
 // Values that are compiled into the kernels of an operator, beside the dtype and the fields that the operator reads.

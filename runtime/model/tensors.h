@@ -29,6 +29,7 @@ enum class TensorPart : uint8_t {
   kImportance, // the scores of blocks: the branch cmp or sel
   kCmp,
   kSel,
+  kListIndex, // the branch sel, and make_index where the operator reads this field
   kWin,
   kPhiNotMean, // phi has weights
   kPhiLinear,

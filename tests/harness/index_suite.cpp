@@ -148,6 +148,53 @@ TEST_F(IndexTest, ListsOfSelectionAreInverted) {
   expectRun(inputs);
 }
 
+// What select and nsa make on request has the bits of what invert makes. The queries of nsa come in chunks that end
+// inside of sequences, and the keys in front of the queries are blocks too, also where every block is selected.
+TEST_F(IndexTest, SelectionInvertsItsLists) {
+  for (const Operator op : {Operator::kSelect, Operator::kNsa})
+    for (const Layout layout : {Layout::kDense, Layout::kPacked})
+      for (const int32_t selCount : {5, 16}) {
+        SCOPED_TRACE(std::string(operatorName(op)) + " " + std::string(layoutName(layout)));
+        Spec spec = specOf(layout, selCount, 16, 1);
+        spec.op = op;
+        spec.makeIndex = true;
+        spec.dtype = DType::kF32;
+        spec.queryHeads = 128;
+        spec.qkDim = 8;
+        spec.vDim = 256;
+        const SequenceLengths dense =
+            op == Operator::kNsa ? SequenceLengths{{150}, {170}} : SequenceLengths{{150, 150}, {150, 150}};
+        OperatorInputs inputs = tools::drawInputs(
+            spec, layout == Layout::kDense ? dense : SequenceLengths{{50, 0, 70, 0}, {60, 0, 100, 30}}, freshSeed());
+        const NamedTensors outputs = run(inputs);
+        ASSERT_TRUE(outputs.contains(T::kBlockIndex));
+        checkOutputs(inputs, outputs);
+        OperatorInputs lists{.spec = spec, .maxima = inputs.maxima, .extents = inputs.extents, .tensors = {}};
+        lists.spec.op = Operator::kInvert;
+        lists.tensors[T::kBlockList] = outputs.at(T::kBlockList);
+        for (const T name : {T::kCuSeqlensQ, T::kCuSeqlensK})
+          if (inputs.tensors.contains(name))
+            lists.tensors[name] = inputs[name];
+        expectInverse(lists, outputs);
+        if (layout == Layout::kPacked || op == Operator::kSelect) // a dense invert takes as many keys as queries
+          EXPECT_EQ(outputs.at(T::kBlockIndex).bytes, run(lists).at(T::kBlockIndex).bytes);
+      }
+}
+
+// A plan that makes the inverse makes it for the calls that bind it.
+TEST_F(IndexTest, ACallNeedNotAskForTheInverse) {
+  Spec spec = specOf(Layout::kDense);
+  spec.op = Operator::kNsa;
+  spec.makeIndex = true;
+  const OperatorInputs inputs = tools::drawInputs(spec, {{150}, {150}}, freshSeed());
+  const tools::PlanHandle made = plan(spec, inputs.maxima);
+  const NamedTensors all = run(made, inputs);
+  Result<tools::RunResult> few = tools::runOnce(session->accelerator(), made.get(), inputs, {});
+  ASSERT_TRUE(few.isOk()) << few.status().toString();
+  EXPECT_TRUE(all.contains(T::kBlockIndex) && !few->outputs.contains(T::kBlockIndex));
+  EXPECT_EQ(all.at(T::kOut).bytes, few->outputs.at(T::kOut).bytes);
+}
+
 // A query that stands in a block lists it, and a query in front of it may name it and sees no key of it.
 TEST_F(IndexTest, QueriesInFrontOfABlockAreLeftOut) {
   OperatorInputs inputs = tools::drawInputs(specOf(Layout::kPacked), {{150, 20}, {150, 100}}, freshSeed());

@@ -1,10 +1,12 @@
 // The gradient of the whole forward pass: which tensors it reads and writes, what it computes again, and what holds of
 // every gradient. For every device.
+#include "runtime/base/signature.h"
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/reference/elements.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 namespace nsa::test {
@@ -135,6 +137,22 @@ TEST_F(NsaGradients, TakeTheCallersIndex) {
   }
 }
 
+// The forward pass makes the inverse on request, and the gradients do not depend on who made it.
+TEST_F(NsaGradients, TakeTheIndexOfTheForwardPass) {
+  for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+    Spec own = spec(DType::kBf16, layout);
+    own.makeIndex = true;
+    OperatorInputs inputs = tools::drawInputs(own, {{70, 70}, {150, 150}}, freshSeed(), tools::Saved::kByCaller);
+    const Status saved = tools::addSaved(inputs, session->engine(), session->accelerator());
+    ASSERT_TRUE(saved.isOk()) << saved.toString();
+    ASSERT_TRUE(inputs.tensors.contains(T::kBlockIndex));
+    const NamedTensors outputs = run(inputs);
+    checkOutputs(inputs, outputs);
+    inputs.tensors.erase(T::kBlockIndex);
+    expectSameBits(run(inputs), outputs);
+  }
+}
+
 // Another inverse than that of the lists is reported, whatever it holds, and nothing is read out of range.
 TEST_F(NsaGradients, ReportAWrongIndex) {
   for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
@@ -203,6 +221,78 @@ TEST_F(NsaGradients, AreLinear) {
     const std::vector<double> single = elements(once, name), doubled = elements(twice, name);
     for (size_t i = 0; i < single.size(); ++i)
       ASSERT_EQ(doubled[i], 2 * single[i]) << tensorName(name) << " " << i;
+  }
+}
+
+// Tensors of branches that are off have gradients of 0, in rows with gaps and in packed rows. `checkOutputs` looks at
+// each of them.
+TEST_F(NsaGradients, OfWhatNoBranchReadsAreZero) {
+  for (const Layout layout : {Layout::kDense, Layout::kPacked})
+    for (int32_t branches = 1; branches < kAllBranches; ++branches) {
+      Spec own = spec(DType::kF16, layout);
+      own.branches = branches;
+      own.cmpKind = branches % 2 ? CmpKind::kLinear : CmpKind::kMlp;
+      own.mlpHidden = 24;
+      SCOPED_TRACE(std::string(layoutName(layout)) + " branches " + std::to_string(branches));
+      const bool packed = layout == Layout::kPacked;
+      const tools::SequenceLengths lengths =
+          packed ? tools::SequenceLengths{{90, 0, 7}, {150, 0, 7}} : tools::SequenceLengths{{70, 70}, {90, 90}};
+      const OperatorInputs inputs = tools::drawInputs(own, lengths, freshSeed());
+      const NamedTensors outputs = run(inputs, {.base = 3, .gap = 5, .headMajor = true});
+      std::vector<T> names = {T::kDKCmp, T::kDVCmp, T::kDKSel, T::kDVSel, T::kDKWin, T::kDVWin, T::kDPeK, T::kDPeV};
+      for (const T weight : {T::kDWK, T::kDBV, T::kDW1K, T::kDB1V, T::kDW2V, T::kDB2K})
+        if (isZeroGradient(own, weight) || takes(own, weight))
+          names.push_back(weight);
+      EXPECT_EQ(names.size(), own.cmpKind == CmpKind::kLinear ? 10u : 12u);
+      for (const T name : names)
+        EXPECT_TRUE(outputs.contains(name)) << tensorName(name);
+      EXPECT_EQ(outputs.contains(T::kDQCmp), !own.hasBranch(kBranchCmp));
+      checkOutputs(inputs, outputs);
+    }
+}
+
+// Queries that cmp alone does not read, and keys and values that no branch reads, whatever bytes they hold.
+TEST_F(NsaGradients, OfUnreadTensorsAreZero) {
+  for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+    Spec own = spec(DType::kF32, layout);
+    own.branches = kBranchCmp;
+    OperatorInputs inputs = tools::drawInputs(own, {{60, 60}, {90, 90}}, freshSeed(), tools::Saved::kByCaller);
+    inputs.tensors[T::kQCmp] = inputs[T::kQ];
+    inputs.tensors[T::kK] = inputs[T::kKCmp];
+    inputs.tensors[T::kV] = inputs[T::kVCmp];
+    tools::addReferenceSaved(inputs);
+    for (const T name : {T::kQ, T::kK, T::kV})
+      std::ranges::fill(inputs.tensors[name].bytes, tools::kNanByte);
+    const NamedTensors outputs = run(inputs);
+    for (const T name : {T::kDQ, T::kDK, T::kDV, T::kDQCmp, T::kDKCmp})
+      EXPECT_TRUE(outputs.contains(name)) << tensorName(name);
+    checkOutputs(inputs, outputs);
+  }
+}
+
+// Rows behind the last sequence of a packed batch do not exist, and stay as they are. NaN in what the call reads is no
+// reason for another zero.
+TEST_F(NsaGradients, OfNothingReachNoOtherRows) {
+  for (const int32_t branches : {kBranchSel, kBranchWin}) {
+    SCOPED_TRACE(branches);
+    Spec own = spec(DType::kBf16, Layout::kPacked);
+    own.branches = branches;
+    OperatorInputs inputs = tools::drawInputs(own, {{50, 40}, {90, 60}}, freshSeed());
+    integers(inputs.tensors[T::kCuSeqlensQ])[2] = 50 + 33;
+    integers(inputs.tensors[T::kCuSeqlensK])[2] = 90 + 53;
+    for (const T name : {T::kGates, T::kDOut, T::kQ, branches == kBranchSel ? T::kKSel : T::kKWin})
+      std::ranges::fill(inputs.tensors[name].bytes, tools::kNanByte);
+    NamedTensors outputs = run(inputs);
+    for (const auto &[name, rows, row] : {std::tuple(T::kDQCmp, 83, int64_t{own.queryHeads} * own.qkDim),
+                                          {T::kDKCmp, 143, int64_t{own.kvHeads} * own.qkDim},
+                                          {T::kDVCmp, 143, int64_t{own.kvHeads} * own.vDim}}) {
+      const std::vector<double> values = elements(outputs, name);
+      const auto behind = values.begin() + rows * row;
+      EXPECT_TRUE(std::all_of(values.begin(), behind, [](double value) { return value == 0; })) << tensorName(name);
+      EXPECT_TRUE(behind != values.end() &&
+                  std::all_of(behind, values.end(), [](double value) { return std::isnan(value); }))
+          << tensorName(name);
+    }
   }
 }
 

@@ -150,12 +150,18 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     add(win, {"attention_dkv"});
     if (cmp)
       addCompression();
+    add(!cmp || spec.branches == kBranchCmp, {"attention_dq"});     // zeros of queries
+    add(!cmp && spec.cmpKind != CmpKind::kMean, {"compress_sums"}); // and of weights
     add(true, {"sum_parts"});
     return kernels;
   }
+  const auto addIndex = [&] { add(spec.makeIndex, {"index_lengths", "index_counts", "index_fill"}); };
+  if (spec.op == Operator::kSelect) {
+    add(true, {"cmp", "select"}); // cmp for callers without a log-sum-exp
+    addIndex();
+    return kernels;
+  }
   if (spec.op != Operator::kNsa) {
-    if (spec.op == Operator::kSelect)
-      kernels.push_back("cmp"); // for callers without a log-sum-exp
     kernels.push_back(std::string(operatorName(spec.op)));
     return kernels;
   }
@@ -169,6 +175,7 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
   if (spec.hasBranch(kBranchWin))
     kernels.push_back(maxima.seqlenK <= spec.window ? "dense" : "window");
   kernels.push_back("combine");
+  addIndex();
   return kernels;
 }
 

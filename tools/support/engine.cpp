@@ -64,11 +64,12 @@ Result<EngineHandle> createEngine(const EngineSettings &settings) {
   return EngineHandle(engine);
 }
 
-Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima &maxima, void *stream) {
+Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima &maxima, void *stream,
+                              const nsa_plan_options *options) {
   const nsa_spec apiSpec = capi::convert(spec);
   const nsa_maxima apiMaxima = capi::convert(maxima);
   nsa_plan *plan = nullptr;
-  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_create_with(engine, &apiSpec, &apiMaxima, nullptr, stream, &plan, nullptr)));
+  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_create_with(engine, &apiSpec, &apiMaxima, options, stream, &plan, nullptr)));
   return PlanHandle(plan);
 }
 

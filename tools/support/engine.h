@@ -46,7 +46,8 @@ using EngineHandle = std::unique_ptr<nsa_engine, Destroyer<nsa_engine_destroy>>;
 using PlanHandle = std::unique_ptr<nsa_plan, Destroyer<nsa_plan_destroy>>;
 
 Result<EngineHandle> createEngine(const EngineSettings &settings);
-Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima &maxima, void *stream = nullptr);
+Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima &maxima, void *stream = nullptr,
+                              const nsa_plan_options *options = nullptr);
 Result<size_t> workspaceSize(const nsa_plan *plan);
 nlohmann::json describePlan(const nsa_plan *plan);
 Result<nlohmann::json> describeEngine(nsa_engine *engine);

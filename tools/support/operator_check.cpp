@@ -82,6 +82,7 @@ private:
     addLists(
         reference::checkLists({spec, q, kComp, compared}, reference::readBlockLists(compared, listView(spec, *lists),
                                                                                     spec.kvHeads, spec.selCount)));
+    checkIndex(*lists);
   }
 
   // The inverse of the lists, of whole sequences also where single rows are compared.

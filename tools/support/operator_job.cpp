@@ -236,9 +236,12 @@ std::set<TensorName> outputsOf(const Spec &spec, const NamedTensors &inputs, con
     const std::optional<TensorName> of = gradientOf(operand.name);
     return !operand.isOptional() || (wanted.contains(operand.name) && (!of || inputs.contains(*of)));
   };
-  for (const Operand &operand : operandsOf(spec.op))
+  for (const Operand &operand : operandsOf(spec.op)) {
     if (!operand.isRead() && takes(spec, operand.name) && isMade(operand))
       names.insert(outputName(operand, inputs));
+    if (!operand.isRead() && isZeroGradient(spec, operand.name) && wanted.contains(operand.name))
+      names.insert(operand.name);
+  }
   return names;
 }
 

@@ -71,7 +71,8 @@ std::set<TensorName> requiredOutputs(Operator op);
 // Returns the name under which a call that reads the tensors `inputs` binds an output. The gradient of an operand is
 // named after the tensor that is read: d_k_win if `inputs` has k_win, and d_k if it has only k.
 TensorName outputName(const Operand &operand, const NamedTensors &inputs);
-// The outputs of a call that reads the tensors `inputs`: the required ones, and of the optional ones those in `wanted`.
+// The outputs of a call that reads the tensors `inputs`: the required ones, and in `wanted` the optional ones and the
+// gradients of tensors that no branch reads.
 std::set<TensorName> outputsOf(const Spec &spec, const NamedTensors &inputs, const std::set<TensorName> &wanted);
 
 // Returns the maxima and the extents of a call for sequences of the given lengths. The result contains the tensors

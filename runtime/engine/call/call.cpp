@@ -63,6 +63,8 @@ private:
 
   // What serves for an operand; nullptr: nothing. The gradient of `k` is d_k, and the gradient of `k_win` is d_k_win.
   const TensorName *boundName(const Operand &operand) const {
+    if (isZeroGradient(spec, operand.name))
+      return tensors.find(operand.name) ? &operand.name : nullptr;
     if (!takes(spec, operand.name))
       return nullptr;
     if (const Operand *of = differentiated(operand)) {
@@ -88,6 +90,11 @@ private:
     });
   }
 
+  // Where each branch has keys of its own, no branch reads `k`, and its gradient is 0.
+  bool hasGradient(TensorName name) const {
+    return isRead(name) || (definitionOf(spec.op).isWholeGradient() && tensors.find(name));
+  }
+
   Status checkPresence(const Operand &operand) const {
     if (operand.isOptional() || boundName(operand))
       return Status::ok();
@@ -100,6 +107,8 @@ private:
   Status checkPresence() const {
     TensorNames known;
     for (const Operand &operand : operands) {
+      if (isZeroGradient(spec, operand.name))
+        known.add(operand.name);
       if (!takes(spec, operand.name))
         continue;
       known.add(operand.name);
@@ -110,16 +119,13 @@ private:
     for (const Operand &operand : operands)
       for (const TensorName gradient : {operand.name, operand.otherwise})
         if (const std::optional<TensorName> of = gradientOf(gradient);
-            of && operand.isWritten() && takes(spec, operand.name) && tensors.find(gradient) && !isRead(*of))
+            of && operand.isWritten() && takes(spec, operand.name) && tensors.find(gradient) && !hasGradient(*of))
           return BoundTensors::broken(gradient, "", "bound",
                                       "is the gradient of " + std::string(tensorName(*of)) +
                                           ", which this call does not read");
     for (const Operand &operand : operands)
       if (takes(spec, operand.name) && differentiated(operand))
         NSA_RETURN_IF_ERROR(checkPresence(operand));
-    // Queries that no branch reads have no gradient.
-    if (definitionOf(spec.op).isWholeGradient() && spec.branches == kBranchCmp && tensors.find(TensorName::kQCmp))
-      return BoundTensors::broken(TensorName::kQCmp, "", "bound", "must be bound as q, where cmp is the only branch");
     // An angle has both.
     const bool hasCos = tensors.find(TensorName::kCos) != nullptr;
     if (known.has(TensorName::kCos) && hasCos != (tensors.find(TensorName::kSin) != nullptr))
@@ -153,6 +159,15 @@ private:
     const bool mayOffset = (fieldsOf(spec.op) & kKeyOffsetField) != 0;
     if (mayOffset && !spec.keyOffset && tensors.find(TensorName::kKOffset))
       return BoundTensors::broken(TensorName::kKOffset, "", "bound", "needs a plan whose spec has key_offset = 1");
+    if (tensors.find(TensorName::kBlockIndex) && (fieldsOf(spec.op) & kMakeIndexField)) {
+      if (!spec.makeIndex)
+        return BoundTensors::broken(TensorName::kBlockIndex, "", "bound", "needs a plan whose spec has make_index = 1",
+                                    "set make_index, or make it of block_list with the operator invert");
+      // The lists in the workspace are of a chunk of queries.
+      if (!tensors.find(TensorName::kBlockList))
+        return BoundTensors::broken(TensorName::kBlockList, "", "absent",
+                                    "must be bound with block_index, which is made of it");
+    }
     if (const std::optional<TensorName> unknown = tensors.names().firstNotIn(known))
       return BoundTensors::broken(*unknown, "", "bound",
                                   "is no tensor of operator " + std::string(operatorName(spec.op)) + " with this spec");

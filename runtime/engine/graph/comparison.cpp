@@ -32,12 +32,18 @@ size_t Definitions::workspaceBytes() const {
   return bytes;
 }
 
-bool isComparable(const Step &step) { return definitionOf(step.spec.op).isPublic() && !step.node->writesCache; }
+bool isComparable(const Step &step) {
+  // Zeros of queries that nothing reads are those of all queries, for which a chunk has no memory.
+  return definitionOf(step.spec.op).tuning == OperatorDef::Tuning::kAlone && !step.node->writesCache &&
+         step.role != Role::kZeroQueries;
+}
 
 std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LoadedKernel &kernel,
                                                       const KernelCall &call) const {
   Spec spec = rules.spec;
   spec.vDim = static_cast<int32_t>(fixedNumber(kernel, "v_dim", spec.vDim)); // of `select`: the keys as values
+  spec.cmpBlock = static_cast<int32_t>(fixedNumber(kernel, "cmp_block", spec.cmpBlock)); // of gradients: tokens
+  spec.cmpStride = static_cast<int32_t>(fixedNumber(kernel, "cmp_stride", spec.cmpStride));
   const bool packed = spec.layout == Layout::kPacked;
   const int64_t batch = call.grid.batch;
   const auto first = static_cast<int32_t>(call.scalars[static_cast<size_t>(Scalar::kQueryBegin)]);
@@ -47,7 +53,7 @@ std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LoadedK
       continue;
     const TensorRule &rule = tensorRule(operand.name);
     const bool ofBlocks = rule.lead == Lead::kBlocks;
-    const int64_t time = ofBlocks ? call.grid.maxBlocksC : layout.chunk;
+    const int64_t time = ofBlocks ? spec.compressedBlocks(call.grid.maxSeqlenK) : layout.chunk;
     Tensor tensor;
     if (packed) {
       tensor.addAxis(ofBlocks ? batch * time : time);
@@ -64,16 +70,31 @@ std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LoadedK
                        std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()),
                        ofBlocks ? 0 : first * strides[1]});
   }
+  for (const auto &[view, buffer] : kComparedBuffers)
+    if (definitionOf(op).mayTake(view)) {
+      const WorkspaceLayout::Placed &at = layout[buffer];
+      outputs.push_back(
+          {view, DType::kF32, call[view].strides, at.copy, at.rows == GraphBuffer::Rows::kChunk ? first * at.row : 0});
+    }
   return outputs;
 }
 
-Status Comparison::launchInto(size_t offset, const LoadedKernel &kernel, KernelCall call,
+Status Comparison::launchInto(Operator op, size_t offset, const LoadedKernel &kernel, KernelCall call,
                               const std::vector<Output> &outputs, const void *statusWord, void *scratch, void *stream) {
   if (outputs.front().view == View::kOut)
     call[View::kLse] = {}; // written too; selection reads it
   call[View::kReads] = {};
-  for (const View view : {View::kReadsCmp, View::kReadsSel, View::kReadsWin, View::kDOCmp, View::kDOSel, View::kDOWin})
+  using enum View;
+  for (const View view : {kReadsCmp, kReadsSel, kReadsWin, kDOCmp, kDOSel, kDOWin, kDeltaCmp, kDeltaSel, kDeltaWin,
+                          kWeightCmp, kWeightSel, kWeightWin})
     call[view] = {};
+  // Gradients of one branch as they are, and not as parts of a sum.
+  for (const View view : {kDqSum, kDqBase, kDkParts, kDvParts})
+    call[view] = {};
+  if (definitionOf(op).mayTake(kDkParts)) {
+    call.grid.splits = 1;
+    setScalar(call.scalars, Scalar::kSplits, 1);
+  }
   for (const Output &output : outputs) {
     const size_t bytes = static_cast<size_t>(output.elements * dtypeBytes(output.dtype));
     // What no query of the call writes must be equal in both.
@@ -97,8 +118,8 @@ Status Comparison::add(Role role, const LoadedKernel &own, const KernelCall &cal
   sum.definition = definition.get();
   NSA_ASSIGN_OR_RETURN(Operator op, parseOperator(own.manifest().op));
   const std::vector<Output> outputs = outputsOf(op, own, call);
-  NSA_RETURN_IF_ERROR(launchInto(layout.compared[0], own, call, outputs, statusWord, workspace, stream));
-  NSA_RETURN_IF_ERROR(launchInto(layout.compared[1], *definition, call, outputs, statusWord,
+  NSA_RETURN_IF_ERROR(launchInto(op, layout.compared[0], own, call, outputs, statusWord, workspace, stream));
+  NSA_RETURN_IF_ERROR(launchInto(op, layout.compared[1], *definition, call, outputs, statusWord,
                                  workspace + layout.definitionScratch, stream));
   const std::unique_ptr<LaunchClock> clock = device.makeClock();
   NSA_RETURN_IF_ERROR(clock->mark(stream));

@@ -27,8 +27,8 @@ struct Definitions {
 };
 
 // Returns whether the result of a step's kernel can be compared with the result of the kernel that defines its
-// operator. The kernel of an internal operator cannot be compared, because it computes only a part of a result. The
-// compression kernel of decode cannot be compared, because it writes into the cache.
+// operator: kernels that are tuned by themselves have results of their own. The other kernels of decode compute only a
+// part of a result, and its compression kernel writes into the cache.
 bool isComparable(const Step &step);
 
 // The result of one kernel of a plan, compared with the kernel that defines its operator (nsa_comparison).
@@ -69,8 +69,8 @@ private:
     int64_t lists = 0, differentLists = 0;
   };
   std::vector<Output> outputsOf(Operator op, const LoadedKernel &kernel, const KernelCall &call) const;
-  Status launchInto(size_t offset, const LoadedKernel &kernel, KernelCall call, const std::vector<Output> &outputs,
-                    const void *statusWord, void *scratch, void *stream);
+  Status launchInto(Operator op, size_t offset, const LoadedKernel &kernel, KernelCall call,
+                    const std::vector<Output> &outputs, const void *statusWord, void *scratch, void *stream);
   Status compare(Errors &errors, const std::vector<Output> &outputs);
 
   Device &device;

@@ -105,7 +105,7 @@ constexpr std::array<GraphNode, 5> compressGradientNodes(const CompressGradientB
                      .branches = branches,
                      .isNeeded = hasWeights,
                      .change = dropActivation,
-                     .launch = GraphNode::Launch::kForOptional,
+                     .launch = GraphNode::Launch::kForWeights,
                      .bindings = own,
                      .prepare = countWeightParts};
   };

@@ -46,9 +46,7 @@ inline void countParts(KernelCall &call, const Spec &, const WorkspaceLayout &la
   setSplits(call, layout.parts.own);
 }
 // Compressed keys are attended without a window, whatever the window of nsa is.
-inline void dropWindow(KernelCall &call) {
-  setScalar(call.scalars, Scalar::kWindow, std::numeric_limits<int32_t>::max());
-}
+inline void dropWindow(KernelCall &call) { setScalar(call.scalars, Scalar::kWindow, call.grid.maxSeqlenK); }
 inline void countCmpParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout, const Call &) {
   setSplits(call, layout.parts.cmp);
   dropWindow(call);

@@ -84,19 +84,21 @@ constexpr Binding kLseOfSelect[] = {{V::kQ, T::kQCmp},
                                     {V::kOut, kNoTensor, B::kOutCmp},
                                     {V::kLse, kNoTensor, B::kLse}};
 constexpr Binding kSelectAlone[] = {{V::kLse, T::kLse, B::kLse}};
-constexpr GraphNode kSelectNodes[] = {
-    kSequencesNode,
-    {.role = Role::kCmp,
-     .op = Operator::kCmp,
-     .change = takeKeysAsValues,
-     .launch = Launch::kWithoutLse,
-     .bindings = kLseOfSelect},
-    {.role = Role::kMain, .bindsOperands = true, .bindings = kSelectAlone},
-};
+constexpr auto kSelectNodes =
+    joined(std::array{kSequencesNode,
+                      GraphNode{.role = Role::kCmp,
+                                .op = Operator::kCmp,
+                                .change = takeKeysAsValues,
+                                .launch = Launch::kWithoutLse,
+                                .bindings = kLseOfSelect},
+                      GraphNode{.role = Role::kMain, .bindsOperands = true, .bindings = kSelectAlone}},
+           kAskedIndexNodes);
 constexpr GraphBuffer kSelectBuffers[] = {
     kTableBuffer,
     {B::kLse, Role::kCmp, Rows::kChunk, Heads::kQuery, Columns::kOne, kStatistics},
     {B::kOutCmp, Role::kCmp, Rows::kChunk, Heads::kQuery, Columns::kQkDim, kIo},
+    kListLengthsBuffer,
+    kBlockCountsBuffer,
 };
 constexpr Graph kSelect = {kSelectNodes, kSelectBuffers, Operator::kSelect};
 
@@ -207,17 +209,15 @@ constexpr auto kNsaSel = selBindings({{V::kK, T::kKSel}, {V::kV, T::kVSel}});
 constexpr auto kNsaWin = winBindings({{V::kK, T::kKWin}, {V::kV, T::kVWin}});
 constexpr Binding kNsaCompress[] = {{V::kKComp, T::kKComp, B::kKComp}, {V::kVComp, T::kVComp, B::kVComp}};
 
-constexpr GraphNode kNsaNodes[] = {kSequencesNode,
-                                   {.role = Role::kCompress,
-                                    .op = Operator::kCompress,
-                                    .branches = kScoredBranches,
-                                    .bindsOperands = true,
-                                    .bindings = kNsaCompress},
-                                   cmpNode(nullptr, kNsaCmp),
-                                   selectNode(nullptr, kNsaSelect),
-                                   selNode(nullptr, kNsaSel),
-                                   winNode(nullptr, kNsaWin),
-                                   kCombineNode};
+constexpr auto kNsaNodes = joined(std::array{kSequencesNode,
+                                             GraphNode{.role = Role::kCompress,
+                                                       .op = Operator::kCompress,
+                                                       .branches = kScoredBranches,
+                                                       .bindsOperands = true,
+                                                       .bindings = kNsaCompress},
+                                             cmpNode(nullptr, kNsaCmp), selectNode(nullptr, kNsaSelect),
+                                             selNode(nullptr, kNsaSel), winNode(nullptr, kNsaWin), kCombineNode},
+                                  kAskedIndexNodes);
 constexpr GraphBuffer kNsaBuffers[] = {
     kTableBuffer,
     {B::kKComp, Role::kCompress, Rows::kCompressed, Heads::kKv, Columns::kQkDim, kIo},
@@ -230,6 +230,8 @@ constexpr GraphBuffer kNsaBuffers[] = {
     readsBuffer(B::kReadsSel, Role::kSel),
     outBuffer(B::kOutWin, Role::kWin),
     readsBuffer(B::kReadsWin, Role::kWin),
+    kListLengthsBuffer,
+    kBlockCountsBuffer,
 };
 constexpr Graph kNsa = {kNsaNodes, kNsaBuffers, Operator::kNsa};
 
@@ -460,11 +462,13 @@ static_assert(std::ranges::all_of(kGraphs, [](const Graph *graph) { return isCon
 
 std::string_view roleName(Role role, Operator op) {
   constexpr std::string_view kNames[] = {
-      "sequences",    "append",       "compress",    "cmp",      "scores",  "rank",    "select", "ascend",
-      "sel",          "win",          "combine",     "deltas",   "dq",      "dkv",     "gates",  "dq_cmp",
-      "dq_sel",       "dq_win",       "dkv_cmp",     "sum_cmp",  "dkv_sel", "dkv_win", "sum",    "index_lengths",
-      "index_counts", "index_fill",   "index_check", "dz",       "dx",      "dw",      "db",     "sums",
-      "index_slots",  "index_ranges", "dq_slots",    "sum_slots"};
+      "sequences",    "append",      "compress",    "cmp",          "scores",   "rank",
+      "select",       "ascend",      "sel",         "win",          "combine",  "deltas",
+      "dq",           "dkv",         "gates",       "dq_cmp",       "dq_sel",   "dq_win",
+      "dkv_cmp",      "sum_cmp",     "dkv_sel",     "dkv_win",      "sum",      "index_lengths",
+      "index_counts", "index_fill",  "index_check", "dz",           "dx",       "dw",
+      "db",           "sums",        "index_slots", "index_ranges", "dq_slots", "sum_slots",
+      "zero_queries", "zero_weights"};
   static_assert(std::size(kNames) == static_cast<size_t>(Role::kMain) && kRoles == std::size(kNames) + 1);
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }

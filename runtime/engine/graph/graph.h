@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace nsa {
 
@@ -55,9 +56,11 @@ enum class Role : uint8_t {
   kIndexRanges,
   kDqSlots,
   kSumSlots,
+  kZeroQueries, // gradients of what no branch reads
+  kZeroWeights,
   kMain // the kernel of an operator that is a single kernel
 };
-inline constexpr int kRoles = 37;
+inline constexpr int kRoles = 39;
 // Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
 // of the operator.
 std::string_view roleName(Role role, Operator op);
@@ -126,6 +129,10 @@ enum class Buffer : uint8_t {
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
+
+// What kernels of gradients write to the workspace and that compare mode compares (comparison.h), of fp32.
+inline constexpr std::pair<View, Buffer> kComparedBuffers[] = {
+    {View::kDkPieces, Buffer::kDkPieces}, {View::kDvPieces, Buffer::kDvPieces}, {View::kDqSlots, Buffer::kDqSlots}};
 
 // A buffer is an array [copies, rows, heads, columns].
 struct GraphBuffer {
@@ -219,7 +226,8 @@ struct GraphNode {
     kForScores,     // if the branch of the output is on, or as kForLists
     kForLists,      // if a later kernel reads the lists of blocks, or the caller has bound `block_list`
     kForCallerList, // if the caller has bound `block_list`
-    kForOptional,   // if the caller has bound an output that the operator has on request
+    kForWeights,    // if the caller has bound the gradient of a weight
+    kForZeroes,     // if the caller has bound a gradient of queries that no branch reads
     kWithoutLse,    // if the caller has not bound `lse`
     kWithoutBlocks, // if the caller has not bound both compressed keys and values
     kWithoutOutput, // if the caller has not bound the output of the branch

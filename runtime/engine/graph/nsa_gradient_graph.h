@@ -89,7 +89,9 @@ inline constexpr Binding kDqSlots = {
 inline constexpr std::array kIndexSlotsBindings = {kLists[0], kPieces[0], kEntrySlots};
 inline constexpr std::array kIndexRangesBindings = {kPieces[0], kIndexRanges};
 constexpr auto slotsBindings(const BranchNames &names) {
-  return joined(names.inputs(), std::array{kPieces[0], kEntrySlots, kIndexRanges, kDqSlots});
+  const auto &[q, k, v, lse, delta, weight] = names; // the weight is for the sum
+  return std::array{
+      q, k, v, Binding{View::kDOut, TensorName::kDOut}, lse, delta, kPieces[0], kEntrySlots, kIndexRanges, kDqSlots};
 }
 constexpr GraphNode slotsNode(Role role, Operator op, std::span<const Binding> bindings) {
   return {.role = role, .op = op, .isNeeded = bySlots, .isChunked = true, .bindings = bindings};
@@ -155,22 +157,15 @@ void chainQueries(KernelCall &kernelCall, const Spec &spec, const WorkspaceLayou
   kernelCall[!isIn || isLast ? View::kDqSum : View::kDQ] = {};
 }
 
-// Keys that serve several branches have one gradient: its place is bound as the gradient of each of them.
+// The gradient of `k` is also bound as the gradient of each branch whose keys are `k`.
 inline void joinGradients(KernelCall &kernelCall, const Spec &, const WorkspaceLayout &layout, const Call &) {
   using enum View;
   setSplits(kernelCall, layout.parts.own);
   for (const auto &[joined, own] :
-       {std::pair(kDK, std::array{kDKCmp, kDKSel, kDKWin}), std::pair(kDV, std::array{kDVCmp, kDVSel, kDVWin})}) {
-    const auto countOf = [&](const void *data) {
-      return std::ranges::count_if(own, [&](View view) { return kernelCall[view].data == data; });
-    };
+       {std::pair(kDK, std::array{kDKCmp, kDKSel, kDKWin}), std::pair(kDV, std::array{kDVCmp, kDVSel, kDVWin})})
     for (const View view : own)
-      if (kernelCall[view].data && countOf(kernelCall[view].data) > 1)
-        kernelCall[joined] = kernelCall[view];
-    for (const View view : own)
-      if (kernelCall[joined].data && kernelCall[view].data == kernelCall[joined].data)
+      if (kernelCall[view].data == kernelCall[joined].data)
         kernelCall[view] = {};
-  }
 }
 
 // Where the caller has not bound what the forward pass computed, it is computed again.
@@ -234,7 +229,10 @@ inline constexpr std::array kCmpSums = {Binding{.view = View::kDK, .buffer = Buf
 inline constexpr std::array kThroughBlocks = {
     Binding{.view = View::kDkBlocks, .buffer = Buffer::kDkBlocks, .order = Order::kRowHead},
     Binding{.view = View::kDvBlocks, .buffer = Buffer::kDvBlocks, .order = Order::kRowHead}};
+inline constexpr auto kCompressOfAll =
+    CompressGradientBindings::of(Buffer::kDKComp, Buffer::kDVComp, kThroughBlocks[0], kThroughBlocks[1]);
 inline constexpr std::array kTokenGradients = {
+    Binding{View::kDK, TensorName::kDK},       Binding{View::kDV, TensorName::kDV},
     Binding{View::kDKCmp, TensorName::kDKCmp}, Binding{View::kDVCmp, TensorName::kDVCmp},
     Binding{View::kDKSel, TensorName::kDKSel}, Binding{View::kDVSel, TensorName::kDVSel},
     Binding{View::kDKWin, TensorName::kDKWin}, Binding{View::kDVWin, TensorName::kDVWin}};
@@ -313,13 +311,51 @@ inline constexpr auto kNsaBwdFirstNodes = std::to_array<GraphNode>(
       .change = attendTokens,
       .bindings = kDkvOfWin,
       .prepare = countParts}});
-inline constexpr auto kNsaBwdLastNodes = std::to_array<GraphNode>({{.role = Role::kSumParts,
+
+// --- the gradients of what no branch reads: zeros, from kernels that have nothing to add up. The queries see no key,
+// the weights have no parts, and kSumParts has no parts of a branch that is off.
+inline bool hasZeroQueries(const Spec &spec, const Maxima &) {
+  return !spec.hasBranch(kBranchCmp) || spec.branches == kBranchCmp;
+}
+inline void attendReached(Spec &step, const Spec &whole) {
+  if (whole.hasBranch(kBranchCmp))
+    return attendBlocks(step, whole);
+  attendTokens(step, whole);
+  if (!whole.hasBranch(kBranchWin))
+    step.window = std::numeric_limits<int32_t>::max();
+}
+inline void attendNothing(KernelCall &call, const Spec &, const WorkspaceLayout &, const Call &) {
+  setScalar(call.scalars, Scalar::kWindow, 0);
+  call[View::kWeight] = {}; // 0 times a gate that is NaN is NaN
+}
+inline bool hasZeroWeights(const Spec &spec, const Maxima &maxima) {
+  return hasWeights(spec, maxima) && !spec.hasBranch(kBranchCmp);
+}
+inline void addNothing(KernelCall &call, const Spec &, const WorkspaceLayout &, const Call &) { setSplits(call, 0); }
+// Of the branches that are on, the bindings of the last one count.
+inline constexpr auto kZeroQueries =
+    joined(kCmpOfAll.inputs(), kSelOfAll.inputs(), kWinOfAll.inputs(),
+           std::array{Binding{.view = View::kDQ, .tensor = TensorName::kDQ, .branches = kBranchCmp},
+                      Binding{.view = View::kDQ, .tensor = TensorName::kDQCmp, .branches = kBranchSel | kBranchWin}});
+inline constexpr auto kNsaBwdLastNodes = std::to_array<GraphNode>({{.role = Role::kZeroQueries,
+                                                                    .op = Operator::kAttentionDq,
+                                                                    .isNeeded = hasZeroQueries,
+                                                                    .change = attendReached,
+                                                                    .launch = GraphNode::Launch::kForZeroes,
+                                                                    .bindings = kZeroQueries,
+                                                                    .prepare = attendNothing},
+                                                                   {.role = Role::kZeroWeights,
+                                                                    .op = Operator::kCompressSums,
+                                                                    .isNeeded = hasZeroWeights,
+                                                                    .change = dropActivation,
+                                                                    .launch = GraphNode::Launch::kForWeights,
+                                                                    .bindings = kCompressOfAll.sums,
+                                                                    .prepare = addNothing},
+                                                                   {.role = Role::kSumParts,
                                                                     .op = Operator::kSumParts,
                                                                     .change = sumTokens,
                                                                     .bindings = kSumOfAll,
                                                                     .prepare = joinGradients}});
-inline constexpr auto kCompressOfAll =
-    CompressGradientBindings::of(Buffer::kDKComp, Buffer::kDVComp, kThroughBlocks[0], kThroughBlocks[1]);
 inline constexpr auto kNsaBwdNodes =
     joined(kNsaBwdFirstNodes, compressGradientNodes(kCompressOfAll, kBranchCmp), kNsaBwdLastNodes);
 constexpr GraphBuffer rowsBuffer(Buffer buffer, Role maker) {

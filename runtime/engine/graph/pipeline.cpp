@@ -77,6 +77,7 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes
     Step step{node.role, spec, maxima, &node, static_cast<uint8_t>(node.shortcut & routes)};
     if (!definitionOf(spec.op).hasCache)
       step.spec.cacheDtype.reset();
+    step.spec.makeIndex = false; // it adds steps, and changes none
     step.spec.op = (step.route ? node.shortcutOp : node.op).value_or(spec.op);
     if (node.change)
       node.change(step.spec, spec);
@@ -197,10 +198,12 @@ bool PipelineRun::isWanted(const GraphNode &node) const {
     return callerList;
   case GraphNode::Launch::kWithoutLse:
     return call[T::kLse].data == nullptr;
-  case GraphNode::Launch::kForOptional:
+  case GraphNode::Launch::kForWeights:
     return std::ranges::any_of(operandsOf(rules.spec.op), [&](const Operand &operand) {
-      return operand.role == Operand::Role::kOptionalOut && call[operand.name].data;
+      return operand.isWritten() && tensorRule(operand.name).lead == Lead::kNone && call[operand.name].data;
     });
+  case GraphNode::Launch::kForZeroes:
+    return call[T::kDQCmp].data && call[T::kDQCmp].data != call[T::kDQ].data;
   case GraphNode::Launch::kWithoutBlocks:
     return call[T::kKComp].data == nullptr || call[T::kVComp].data == nullptr;
   case GraphNode::Launch::kWithoutOutput:

@@ -19,7 +19,10 @@ struct PlanKey {
   // The spec and the maxima must have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
     const OperatorDef &def = definitionOf(spec.op);
-    return {def.hasBranches() ? ofSteps(spec, maxima) : Problem::take(spec, maxima, def.fields, def.constants)};
+    Problem values = def.hasBranches() ? ofSteps(spec, maxima) : Problem::take(spec, maxima, def.fields, def.constants);
+    if ((def.fields & kMakeIndexField) && spec.makeIndex)
+      values.set(ProblemField::kMakeIndex, 1);
+    return {values};
   }
   size_t hash() const { return values.hash(); }
   struct Hash {
@@ -29,7 +32,8 @@ struct PlanKey {
 private:
   // Takes the values that the steps of nsa or decode have together.
   static Problem ofSteps(const Spec &spec, const Maxima &maxima) {
-    uint32_t fields = fieldsOf(spec.op);
+    const OperatorDef &def = definitionOf(spec.op);
+    uint32_t fields = def.fields;
     // In some plans of decode, several programs of a grid share the keys of a query (sharesKeys). The kernels of a plan
     // that shares keys depend neither on the layout nor on routesOf (pipeline.h). If a plan that shares keys has the
     // branch sel, it uses the kernel that can compute both sel and win, even if the branch win is off.
@@ -42,8 +46,11 @@ private:
       fields &= ~uint32_t{kWindowField};
     if (!spec.hasBranch(kBranchSel))
       fields &= ~uint32_t{kSelGeometry};
-    if (!spec.compresses())
+    // A gradient has a kernel for phi's weights also where no branch reads them.
+    if (!spec.compresses() && (!def.isGradient() || spec.cmpKind == CmpKind::kMean))
       fields &= ~uint32_t{kCmpGeometry | kPhi};
+    if (!spec.compresses())
+      computed.mlpActivation = Spec().mlpActivation;
     const uint32_t constants =
         (shares ? kSlotsConstant : kLayoutConstant) | (fields & kPages ? kPageConstant : uint32_t{0});
     Problem values = Problem::take(computed, maxima, fields, constants);

@@ -72,10 +72,11 @@ constexpr std::array<Binding, 6> indexBindings(Buffer index, Buffer slots) {
 inline constexpr auto kIndexBindings = indexBindings(Buffer::kNone, Buffer::kNone);
 // Where the caller may have no inverse.
 inline constexpr auto kOwnIndexBindings = indexBindings(Buffer::kBlockIndex, Buffer::kEntrySlots);
-constexpr GraphNode indexNode(Role role, Operator op, std::span<const Binding> bindings, GraphNode::Launch launch) {
+constexpr GraphNode indexNode(Role role, Operator op, std::span<const Binding> bindings, GraphNode::Launch launch,
+                              bool (*isNeeded)(const Spec &, const Maxima &) = hasLists) {
   return {.role = role,
           .op = op,
-          .isNeeded = hasLists,
+          .isNeeded = isNeeded,
           .change = dropCompression,
           .launch = launch,
           .bindings = bindings,
@@ -87,6 +88,14 @@ inline constexpr GraphNode kIndexCountsNode =
     indexNode(Role::kIndexCounts, Operator::kIndexCounts, kIndexBindings, GraphNode::Launch::kAlways);
 inline constexpr GraphNode kIndexFillNode =
     indexNode(Role::kIndexFill, Operator::kIndexFill, kIndexBindings, GraphNode::Launch::kAlways);
+// Of selection. The lists of all queries are inverted, behind all chunks of queries.
+inline bool makesIndex(const Spec &spec, const Maxima &) { return spec.makeIndex; }
+constexpr GraphNode askedNode(Role role, Operator op) {
+  return indexNode(role, op, kIndexBindings, GraphNode::Launch::kWithIndex, makesIndex);
+}
+inline constexpr std::array kAskedIndexNodes = {askedNode(Role::kIndexLengths, Operator::kIndexLengths),
+                                                askedNode(Role::kIndexCounts, Operator::kIndexCounts),
+                                                askedNode(Role::kIndexFill, Operator::kIndexFill)};
 // Of gradients.
 inline constexpr GraphNode kOwnLengthsNode =
     indexNode(Role::kIndexLengths, Operator::kIndexLengths, kOwnIndexBindings, GraphNode::Launch::kAlways);

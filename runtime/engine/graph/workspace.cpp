@@ -247,15 +247,20 @@ void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, std:
   int64_t most = 0;
   for (const Spec &step : steps) {
     Saturated bytes = 0;
+    const auto add = [&](Saturated size) { bytes = bytes + size + int64_t{kWorkspaceAlignment}; };
     for (const Operand &operand : operandsOf(step.op)) {
       if (operand.role != Operand::Role::kOut)
         continue;
       const TensorRule &rule = tensorRule(operand.name);
-      bytes = bytes + extents.rows(rule.lead == Lead::kBlocks ? Rows::kCompressed : Rows::kChunk) *
-                          axisExtent(rule.axes[0], step) * axisExtent(rule.axes[1], step) *
-                          dtypeBytes(step.types().of(rule.role));
-      bytes = bytes + int64_t{kWorkspaceAlignment}; // in front of the next output
+      Saturated size = rule.lead == Lead::kBlocks ? Saturated(maxima.batch) * step.compressedBlocks(maxima.seqlenK)
+                                                  : extents.rows(Rows::kChunk);
+      for (size_t i = 0; i < rule.axisCount; ++i)
+        size = size * axisExtent(rule.axes[i], step);
+      add(size * dtypeBytes(step.types().of(rule.role)));
     }
+    for (const auto &[view, buffer] : kComparedBuffers)
+      if (definitionOf(step.op).mayTake(view))
+        add(Saturated(placed[static_cast<size_t>(buffer)].copy) * dtypeBytes(DType::kF32));
     most = std::max(most, bytes.value());
   }
   place(definitionScratch, static_cast<int64_t>(definitionBytes));

@@ -26,7 +26,7 @@ struct DrawnIndex {
   std::vector<int32_t> entrySlots; // of each entry of `index`, the place of the block in the query's list
   std::vector<int32_t> ranges;     // index_ranges of a launch of all queries: [2, batch, kv_heads, most blocks]
   int64_t mostBlocks = 0;          // of a sequence
-  std::vector<bool> written; // [rows of pieces, kv_heads]: whether a piece has the row
+  std::vector<bool> written;       // [rows of pieces, kv_heads]: whether a piece has the row
 };
 
 } // namespace nsa

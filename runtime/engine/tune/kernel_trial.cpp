@@ -323,7 +323,7 @@ Result<DeviceBuffer *> KernelTrial::addBuffer(const std::vector<int32_t> &values
 
 Status KernelTrial::addIndex(KernelCall &call, const Lengths &lengths, std::span<const int32_t> lists) {
   const OperatorDef &def = definitionOf(spec.op);
-  if (!def.mayTake(View::kListLengths) && !def.mayTake(View::kBlockIndex))
+  if (!def.mayTake(View::kListLengths) && !def.mayTake(View::kDkPieces))
     return Status::ok();
   const int64_t item = itemQueries(spec, maxima), heads = spec.kvHeads;
   const DrawnIndex drawn(spec, {lengths.q, lengths.k}, lists, item);

@@ -12,12 +12,12 @@
  *   dense, window  Q, K_WIN else K, V_WIN else V, [K_OFFSET] -> OUT, [LSE], [READS]
  *   compress       K_CMP else K, V_CMP else V, weights      -> K_COMP, V_COMP
  *   cmp            Q_CMP else Q, K_COMP, V_COMP, [K_OFFSET] -> OUT, [LSE], [READS]
- *   select         Q_CMP else Q, K_COMP, [LSE of cmp]       -> BLOCK_LIST
+ *   select         Q_CMP else Q, K_COMP, [LSE of cmp]       -> BLOCK_LIST, [BLOCK_INDEX]
  *   invert         BLOCK_LIST                              -> BLOCK_INDEX
  *   sel            Q, K_SEL else K, V_SEL else V, BLOCK_LIST -> OUT, [LSE], [READS]
  *   combine        O_CMP, O_SEL, O_WIN (of the branches that are on), GATES -> OUT
  *   nsa            Q, Q_CMP else Q, K_* else K, V_* else V, weights, GATES
- *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [K_COMP], [V_COMP], [READS]
+ *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [BLOCK_INDEX], [K_COMP], [V_COMP], [READS]
  *   decode         the inputs of nsa, for the new tokens alone; CACHE_SEQLENS, [BLOCK_TABLE], K_SEL_CACHE else K_CACHE,
  *                  K_WIN_CACHE else K_CACHE, the same for V_*, K_COMP_CACHE, V_COMP_CACHE, K_RAW, V_RAW. The call reads
  *                  and writes all tensors of the cache except BLOCK_TABLE, which the call only reads.
@@ -39,7 +39,8 @@
  * D_X is the gradient of X, and has the shape of X. A call binds D_K_WIN if it reads K_WIN, and D_K if it reads K, and so
  * for the others. The gradients read OUT and LSE as the forward pass wrote them. Sums are fp32, and each gradient is rounded
  * once. The gradients of keys and values that no query attends are 0, and so are the gradients of tokens that no
- * compressed block covers.
+ * compressed block covers. A call of nsa_bwd may also bind gradients of tensors that none of its branches reads, such as
+ * D_K_CMP if cmp is off, and they become 0.
  *
  * Shapes
  *   Q, Q_CMP                   [.., query_heads, qk_dim]
@@ -68,6 +69,7 @@
  *                              and then the queries. In the packed layout the part of sequence b begins at
  *                              floor(CU_SEQLENS_K[b] / sel_block) + 2 * b + CU_SEQLENS_Q[b] * sel_count. A sequence
  *                              without keys has no part. What follows the last query of a part is not written.
+ *                              select and nsa make it if the spec has make_index, of the BLOCK_LIST that the call binds
  *   GATES                      [.., heads, 3] in the order cmp, sel, win
  *   READS                      int32 [.., kv_heads]: how many tokens and compressed blocks the query's group attended
  *   K_COMP, V_COMP             [.., kv_heads, dim] with a row for each compressed block in the place of time

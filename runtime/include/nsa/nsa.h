@@ -165,7 +165,8 @@ typedef struct nsa_spec {
   float rotary_base;             /* rotate: pair j turns by position * rotary_base^(-2j / rotary_dims) radians. 10000 */
   nsa_rotary_style rotary_style; /* rotate: pair j is j and j + rotary_dims / 2 (half), or 2j and 2j + 1 */
   int32_t key_offset; /* dense, window, cmp: 1: each call binds K_OFFSET; 0: the keys of all sequences begin at 0. 0 */
-  int32_t reserved[19];
+  int32_t make_index; /* select, nsa: 1: a call may bind BLOCK_INDEX, which it makes of BLOCK_LIST; 0: it may not. 0 */
+  int32_t reserved[18];
 } nsa_spec;
 
 /* Upper bounds for the sizes of a plan's calls. The grids and the workspace of a plan are large enough for calls of the
@@ -345,9 +346,9 @@ NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 /* Options of one plan. */
 typedef struct nsa_plan_options {
   size_t size;
-  int32_t compare; /* 1: each run compares every kernel that had a choice with the kernel that defines its operator
-                      (docs/embedding.md), except for gradients of attention. Such a run waits for the device and must
-                      not be captured, and its workspace is larger */
+  int32_t compare; /* 1: each run compares every kernel that is tuned by itself with the kernel that defines its
+                      operator (docs/embedding.md). Such a run waits for the device and must not be captured, and its
+                      workspace is larger */
   int32_t flags;   /* 0 */
   int64_t reserved[6];
 } nsa_plan_options;

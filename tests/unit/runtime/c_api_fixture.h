@@ -53,6 +53,7 @@ struct AnyCall {
     result.branches = spec.branches;
     result.pageSize = spec.page_size;
     result.keyOffset = spec.key_offset != 0;
+    result.makeIndex = spec.make_index != 0;
     return result;
   }
   Maxima internalMaxima() const {

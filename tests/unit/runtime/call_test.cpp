@@ -41,7 +41,7 @@ struct TestCall {
     spec.selBlock = 16;
     spec.selCount = 4;
     spec.mlpHidden = 10;
-    spec.keyOffset = true; // read by few operators
+    spec.keyOffset = spec.makeIndex = true; // read by few operators
     bindAll();
   }
 
@@ -56,9 +56,11 @@ struct TestCall {
 
   void bindAll() {
     bindings = {};
-    for (const Operand &operand : operandsOf(spec.op))
-      if (takes(spec, operand.name))
+    for (const Operand &operand : operandsOf(spec.op)) {
+      const std::optional<T> of = gradientOf(operand.name);
+      if (takes(spec, operand.name) && (!of || !operand.isWritten() || definitionOf(spec.op).operandOf(*of)))
         bind(operand.name);
+    }
     if (spec.layout == Layout::kPacked && readsLengths(spec.op)) {
       set(T::kCuSeqlensQ, offsetsQ.data(), DType::kI32, {3});
       if (spec.op != Operator::kDecode)
@@ -170,6 +172,8 @@ TEST(Call, EachRequiredTensorIsMissedByName) {
         continue; // GradientsOfTwoTensorsHaveTwoNames drops both
       TestCall call(op, Layout::kDense);
       call.drop(operand.name);
+      if (operand.name == T::kBlockList && operand.isOptional())
+        call.drop(T::kBlockIndex); // TheInverseIsMadeOnRequest
       // q stays where it stands for q_cmp.
       const bool served = operand.isOptional() || call.bindings.find(operand.otherwise);
       const Status status = call.check();
@@ -179,6 +183,35 @@ TEST(Call, EachRequiredTensorIsMissedByName) {
             << operatorName(op);
     }
   }
+}
+
+TEST(Call, TheInverseIsMadeOnRequest) {
+  for (const Operator op : {Operator::kSelect, Operator::kNsa})
+    for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+      SCOPED_TRACE(operatorName(op));
+      TestCall call(op, layout);
+      EXPECT_TRUE(call.bindings.find(T::kBlockIndex) && call.check().isOk()) << call.check().toString();
+      // Blocks of 16 tokens. A dense select has 64 tokens, which are its queries.
+      const bool packed = layout == Layout::kPacked;
+      const int64_t offsets =
+          packed ? (op == Operator::kNsa ? 120 : 80) / 16 + 4 : (op == Operator::kNsa ? 96 : 64) / 16 + 1;
+      Tensor &index = call.bindings[T::kBlockIndex];
+      index.shape[packed ? 1 : 2] = offsets + call.timeQ() * 4 - 1;
+      EXPECT_EQ(call.check().error().field, "block_index.shape");
+      EXPECT_NE(call.check().error().rule.find(std::to_string(offsets) + " for offsets"), std::string::npos)
+          << call.check().toString();
+      call.spec.makeIndex = false;
+      EXPECT_EQ(call.check().error().field, "block_index");
+      EXPECT_EQ(call.check().error().rule, "needs a plan whose spec has make_index = 1");
+      EXPECT_EQ(call.check().error().hint, "set make_index, or make it of block_list with the operator invert");
+      call.drop(T::kBlockIndex);
+      EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+    }
+  // Lists in the workspace are of a chunk of queries.
+  TestCall call(Operator::kNsa, Layout::kDense);
+  call.drop(T::kBlockList);
+  EXPECT_EQ(call.check().error().field, "block_list");
+  EXPECT_EQ(call.check().error().rule, "must be bound with block_index, which is made of it");
 }
 
 TEST(Call, OneKAndVServeAllBranches) {
@@ -228,26 +261,45 @@ TEST(Call, GradientsOfTwoTensorsHaveTwoNames) {
   EXPECT_TRUE(call.check().isOk()) << call.check().toString();
 }
 
-// Tensors that no active branch reaches have no gradient.
-TEST(Call, GradientsTakeWhatTheBranchesReach) {
+// Of tensors that no active branch reads a call takes the gradients, which have the shapes of the tensors, and nothing
+// else.
+TEST(Call, GradientsAlsoOfWhatNoBranchReads) {
   TestCall call(Operator::kNsaBwd, Layout::kDense);
   call.spec.branches = kBranchCmp;
   call.bindAll();
-  EXPECT_EQ(call.check().error().field, "q_cmp");
-  EXPECT_EQ(call.check().error().rule, "must be bound as q, where cmp is the only branch");
-  call.drop(T::kQCmp);
-  call.drop(T::kDQCmp);
   EXPECT_TRUE(call.check().isOk()) << call.check().toString();
   call.spec.branches = kBranchSel;
   call.spec.cmpKind = CmpKind::kLinear;
   call.bindAll();
   EXPECT_TRUE(call.check().isOk()) << call.check().toString();
-  for (const T name : {T::kQCmp, T::kKCmp, T::kWK, T::kDWK, T::kKComp}) {
+  for (const T name : {T::kQCmp, T::kKCmp, T::kWK, T::kKComp, T::kDW1K}) {
     EXPECT_EQ(call.bindings.find(name), nullptr) << tensorName(name);
     call.bind(name);
     EXPECT_EQ(call.check().error().rule, "is no tensor of operator nsa_bwd with this spec") << tensorName(name);
     call.drop(name);
   }
+  for (const T name : {T::kDQCmp, T::kDKCmp, T::kDVWin, T::kDWK, T::kDPeV}) {
+    EXPECT_EQ(call.bindings.find(name), nullptr) << tensorName(name);
+    call.bind(name);
+    EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+    Tensor &gradient = call.bindings[name];
+    ++gradient.shape[static_cast<size_t>(gradient.rank) - 1];
+    EXPECT_EQ(call.check().error().field, std::string(tensorName(name)) + ".shape");
+    call.bind(name);
+    call.bindings[name].data = call.bindings[T::kQ].data;
+    EXPECT_EQ(call.check().error().field, std::string(tensorName(name)) + ".data");
+    call.drop(name);
+  }
+}
+
+// Where each branch has keys of its own, `k` has a gradient if the call binds `k`.
+TEST(Call, KeysThatNoBranchReadsHaveAGradient) {
+  TestCall call(Operator::kNsaBwd, Layout::kPacked);
+  call.bind(T::kDK);
+  EXPECT_EQ(call.check().error().field, "d_k");
+  EXPECT_EQ(call.check().error().rule, "is the gradient of k, which this call does not read");
+  call.bind(T::kK);
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
 }
 
 TEST(Call, GradientsShareNoMemory) {

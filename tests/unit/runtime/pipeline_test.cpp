@@ -119,6 +119,35 @@ TEST(Pipeline, SingleOperatorsAreOneKernelAndTheirLengths) {
   EXPECT_EQ(stepsText(spec, lengths(64)), "cmp select");
 }
 
+// The inverse of lists has kernels in plans that ask for it, which know of no request.
+TEST(Pipeline, TheInverseHasKernelsOnRequest) {
+  Spec spec = nsa128();
+  spec.makeIndex = true;
+  const std::string index = " index_lengths index_counts index_fill";
+  EXPECT_EQ(stepsText(spec, lengths(8192)), "compress cmp select sel window combine" + index);
+  EXPECT_EQ(stepsText(spec, lengths(1024)), "compress cmp select dense window combine" + index);
+  spec.layout = Layout::kPacked;
+  EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp select sel window combine" + index);
+  const size_t with = WorkspaceLayout(spec, lengths(8192), 0, true).bytes;
+  for (const Step &step : stepsOf(spec, lengths(8192)))
+    EXPECT_FALSE(step.spec.makeIndex) << operatorName(step.spec.op);
+  spec.makeIndex = false;
+  // A number for each query, and of each block one for each of 64 parts.
+  EXPECT_EQ(with - WorkspaceLayout(spec, lengths(8192), 0, true).bytes,
+            size_t{4 * 4} * 8192 + size_t{4 * 4} * 64 * 128);
+  spec.op = Operator::kSelect;
+  spec.makeIndex = true;
+  EXPECT_EQ(stepsText(spec, lengths(64)), "sequences cmp select" + index);
+  spec.op = Operator::kNsa;
+  spec.branches = kBranchCmp | kBranchWin;
+  EXPECT_EQ(spec.validate().error().field, "make_index");
+  EXPECT_EQ(spec.validate().error().rule, "must be 0 without the branch sel, which has the lists");
+  spec.op = Operator::kNsaBwd; // does not read the field
+  EXPECT_TRUE(spec.validate().isOk()) << spec.validate().toString();
+  spec.clearUnread();
+  EXPECT_FALSE(spec.makeIndex);
+}
+
 // The kernels' scratch is theirs; without kernels the layout is the formula of docs/operators.md.
 // The role of an argument, of the step of this role.
 std::optional<TensorRole> roleOfArgument(const std::vector<Step> &steps, Role role, View view) {
@@ -150,6 +179,7 @@ TEST(Pipeline, OperatorsMayTakeWhatPlansPassToThem) {
       spec.layout = layout;
       spec.cmpKind = kind;
       spec.mlpHidden = 64;
+      spec.dqSlots = queries == 1;
       for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 65536}))
         for (const Binding &binding : step.arguments) {
           EXPECT_TRUE(definitionOf(step.spec.op).mayTake(binding.view))

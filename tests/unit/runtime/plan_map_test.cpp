@@ -36,9 +36,9 @@ Request draw(std::mt19937_64 &random) {
   };
   Request request;
   Spec &spec = request.spec;
-  constexpr Operator kOperators[] = {Operator::kDense,   Operator::kWindow, Operator::kCompress,
-                                     Operator::kCmp,     Operator::kSelect, Operator::kSel,
-                                     Operator::kCombine, Operator::kNsa,    Operator::kDecode};
+  constexpr Operator kOperators[] = {Operator::kDense,  Operator::kWindow, Operator::kCompress, Operator::kCmp,
+                                     Operator::kSelect, Operator::kSel,    Operator::kCombine,  Operator::kNsa,
+                                     Operator::kDecode, Operator::kNsaBwd};
   spec.op = kOperators[random() % std::size(kOperators)];
   spec.cmpStride = random() % 2 ? 1 : 2;
   spec.cmpBlock = spec.cmpStride * (random() % 2 ? 1 : 2);
@@ -51,6 +51,8 @@ Request draw(std::mt19937_64 &random) {
   spec.gatePerGroup = random() % 2;
   spec.branches = static_cast<int32_t>(1 + random() % 7);
   spec.dtype = static_cast<DType>(random() % 3);
+  spec.makeIndex = spec.op == Operator::kSelect || (spec.op == Operator::kNsa && spec.hasBranch(kBranchSel));
+  spec.makeIndex &= random() % 2 == 0;
   if (spec.op == Operator::kDecode)
     spec.pageSize = spec.selBlock * static_cast<int32_t>(random() % 3);
   spec.layout = random() % 2 ? Layout::kDense : Layout::kPacked;

@@ -1,0 +1,143 @@
+// Plans of gradients that compare their kernels with the kernels that define them, for every device.
+#include "compiler/driver/TemplateFiles.h"
+#include "tests/harness/operator_fixture.h"
+#include "tests/harness/seed.h"
+#include "tests/harness/template_folder.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+namespace nsa::test {
+namespace {
+
+using Json = nlohmann::json;
+using T = TensorName;
+
+class GradientComparisons : public OperatorTest {
+protected:
+  using Parts = std::map<std::string, Json>;
+
+  static OperatorInputs draw(Operator op, Layout layout, DType dtype = DType::kF32) {
+    Spec spec = smallSpec(op, dtype);
+    spec.layout = layout;
+    return tools::drawInputs(spec,
+                             layout == Layout::kDense ? tools::SequenceLengths{{150, 150}, {150, 150}}
+                                                      : tools::SequenceLengths{{90, 0, 7, 33}, {150, 0, 7, 129}},
+                             freshSeed());
+  }
+
+  // What a run of a plan that compares says, by part.
+  static Parts compare(Session &session, const OperatorInputs &inputs, NamedTensors *outputs = nullptr) {
+    nsa_plan_options options = NSA_INIT(nsa_plan_options);
+    options.compare = 1;
+    Result<tools::PlanHandle> made =
+        tools::createPlan(session.engine(), inputs.spec, inputs.maxima, session.accelerator().stream(), &options);
+    EXPECT_TRUE(made.isOk()) << made.status().toString();
+    Result<tools::RunResult> result =
+        tools::runOnce(session.accelerator(), made->get(), inputs, tools::allOutputs(inputs.spec.op));
+    EXPECT_TRUE(result.isOk()) << result.status().toString();
+    if (outputs)
+      *outputs = std::move(result->outputs);
+    char *text = nullptr;
+    EXPECT_EQ(nsa_plan_compare_report(made->get(), &text, nullptr), NSA_OK);
+    Parts parts;
+    const Json report = Json::parse(text);
+    for (const Json &part : report["parts"])
+      parts[part["part"]] = part;
+    nsa_free(text);
+    return parts;
+  }
+
+  static std::set<std::string> partsOf(Operator op) {
+    if (op == Operator::kSelBwd)
+      return {"deltas", "dq_slots", "dkv"};
+    if (op != Operator::kNsaBwd)
+      return {"deltas", "dq", "dkv"};
+    return {"compress", "cmp", "sel", "win", "gates", "dq_cmp", "dq_slots", "dq_win", "dkv_cmp", "dkv_sel", "dkv_win"};
+  }
+};
+
+TEST_F(GradientComparisons, EveryKernelIsComparedAndNoResultChanges) {
+  for (const Operator op :
+       {Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd, Operator::kSelBwd, Operator::kNsaBwd})
+    for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+      SCOPED_TRACE(std::string(operatorName(op)) + " " + std::string(layoutName(layout)));
+      OperatorInputs inputs = draw(op, layout);
+      if (op == Operator::kNsaBwd) // the kernels of the branches run too
+        for (const T name : {T::kOCmp, T::kOSel, T::kOWin, T::kKComp, T::kVComp})
+          inputs.tensors.erase(name);
+      NamedTensors outputs;
+      Parts parts = compare(*session, inputs, &outputs);
+      for (const auto &[name, tensor] : run(inputs))
+        EXPECT_EQ(tensor.bytes, outputs.at(name).bytes) << tensorName(name);
+      for (const std::string &name : partsOf(op)) {
+        ASSERT_TRUE(parts.contains(name)) << name;
+        const Json &part = parts[name];
+        EXPECT_EQ(part["compared"], true) << part;
+        EXPECT_LT(part.value("relative_rms", 1.0), 1e-5) << part;
+        EXPECT_GE(part.value("elements", 0), 2 * 9 * 32) << part;
+        EXPECT_EQ(part.value("unequal_nan", 1) + part.value("unequal_inf", 1), 0) << part;
+        parts.erase(name);
+      }
+      for (const auto &[name, part] : parts)
+        EXPECT_EQ(part["compared"], false) << part;
+    }
+}
+
+// In chunks of queries, each at its place.
+TEST_F(GradientComparisons, ChunksAreComparedToo) {
+  Spec spec = smallSpec(Operator::kNsaBwd, DType::kF32);
+  spec.queryHeads = 128;
+  spec.kvHeads = 1;
+  spec.qkDim = 8;
+  spec.vDim = 256;
+  const Parts parts = compare(*session, tools::drawInputs(spec, {{150}, {170}}, freshSeed()));
+  const int64_t chunk = session->isCuda() ? 150 : 64, chunks = session->isCuda() ? 1 : 3;
+  for (const char *name : {"dq_cmp", "dq_sel", "dq_win"}) {
+    EXPECT_EQ(parts.at(name)["elements"], chunks * chunk * 128 * 8) << parts.at(name);
+    EXPECT_LT(parts.at(name)["relative_rms"], 1e-5) << parts.at(name);
+  }
+}
+
+// A kernel in memory was compiled before its template was mended, and differs from the definition.
+TEST_F(GradientComparisons, AWrongKernelIsFoundInItsPart) {
+  const struct {
+    const char *file, *before, *after;
+    std::set<std::string> parts;
+  } mistakes[] = {{"tile/attention_dq.tile",
+                   "query_gradient(place, dq * scale,",
+                   "query_gradient(place, dq,",
+                   {"dq_cmp", "dq_win"}},
+                  {"tile/sel_dq_slots.tile", "over e - load delta[place])", "over e)", {"dq_slots"}},
+                  {"tile/attention_dkv.tile", "let whole = dk * scale", "let whole = dk", {"dkv_cmp", "dkv_win"}},
+                  {"tile/sel_dkv.tile",
+                   "store dk_pieces[row, kv_head] = dk * scale",
+                   "store dk_pieces[row, kv_head] = dk",
+                   {"dkv_sel"}}};
+  for (const auto &mistake : mistakes) {
+    SCOPED_TRACE(mistake.file);
+    TemplateFolder folder;
+    for (const TemplateFile &file : TemplateFiles::embedded().files())
+      folder.write(file.path, file.text);
+    const std::string right = folder.read(mistake.file);
+    folder.replace(mistake.file, mistake.before, mistake.after);
+    const std::unique_ptr<Session> wrong = Session::open("attention", folder.path());
+    ASSERT_TRUE(wrong->engine());
+    const OperatorInputs inputs = draw(Operator::kNsaBwd, Layout::kDense);
+    const Result<tools::PlanHandle> before =
+        tools::createPlan(wrong->engine(), inputs.spec, inputs.maxima, wrong->accelerator().stream());
+    ASSERT_TRUE(before.isOk()) << before.status().toString();
+    folder.write(mistake.file, right);
+    const Parts parts = compare(*wrong, inputs);
+    for (const std::string &name : partsOf(Operator::kNsaBwd))
+      if (const auto part = parts.find(name); part != parts.end() && part->second["compared"] == true)
+        EXPECT_EQ(part->second["relative_rms"] > 1e-2, mistake.parts.contains(name)) << part->second;
+    for (const std::string &name : mistake.parts)
+      EXPECT_EQ(parts.at(name)["same_kernel"], false) << name;
+  }
+}
+
+} // namespace
+} // namespace nsa::test
