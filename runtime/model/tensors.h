@@ -106,6 +106,7 @@ enum class View : int {
 // the keys that attention reads are the caller's in one plan, and a cache's in another one.
 enum class ViewElements : uint8_t {
   kOfTensor,   // as the role of the tensor or buffer says that a plan binds
+  kGradient,   // a result of the io type or of fp32, which a call may add to what the tensor holds
   kIndex,      // int32
   kStatistics, // fp32
 };
