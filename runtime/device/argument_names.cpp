@@ -109,7 +109,7 @@ private:
     if (elements == ViewElements::kIndex || elements == ViewElements::kStatistics)
       isAllowed = allow(dtypeName(elements == ViewElements::kIndex ? DType::kI32 : DType::kF32));
     else
-      for (const ProblemField field : {ProblemField::kDType, ProblemField::kCacheDType, ProblemField::kGradDType})
+      for (const ProblemField field : {ProblemField::kDType, ProblemField::kCacheDType})
         if (const auto own = manifest.fixed.find(std::string(problemFieldName(field))); own != manifest.fixed.end())
           isAllowed = allow(own->second) || isAllowed;
     return isAllowed ? parseDType(param.dtype) : wrongParam(param, "must be of dtype " + known);
