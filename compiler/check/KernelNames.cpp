@@ -51,9 +51,10 @@ void checkTensor(const Name &name, const language::TensorItem::Declaration &decl
                                       " coordinates, and not " + std::to_string(rank));
   // A name of a fixed value is an element type of the problem.
   const std::string_view element = declared.element.isEmpty() ? "io" : declared.element.text;
-  const bool isPlain = element == "io" || element == "i32" || element == "f32" || isRecord;
+  const bool isPlain = element == "io" || element == "i32" || element == "f32" || element == "gradient" || isRecord;
   const std::string_view wanted = rule.elements == ViewElements::kIndex        ? "i32"
                                   : rule.elements == ViewElements::kStatistics ? "f32"
+                                  : rule.elements == ViewElements::kGradient   ? "gradient"
                                                                                : "io";
   if (isPlain && (isRecord ? "i32" : element) != wanted)
     diagnostics.error(declared.element.isEmpty() ? name.range : declared.element.range,

@@ -43,11 +43,16 @@ void FunctionLowering::readArguments(Block &oldEntry) {
       continue;
     }
     TensorView &view = views[argument];
-    view.element = type.getElementType();
+    auto gradient = dyn_cast<tile::GradientType>(type.getElementType());
+    view.element = gradient ? gradient.getElementType() : type.getElementType();
     view.pointer = next(b.pointerType());
     for (unsigned i = 0; i < type.getRank(); ++i)
       view.strides.push_back(next(b.getI64Type()));
-    ++slot; // the flags are not needed: unaligned vector access costs nothing here
+    // Whether rows are aligned is not needed: unaligned vector access costs nothing here.
+    if (gradient)
+      view.gradient = GradientFlags::of(b, next(b.getI64Type()), view.element);
+    else
+      ++slot;
     if (type.isPaged()) {
       view.pageRows = type.getPageRows();
       view.table = next(b.pointerType());

@@ -21,6 +21,7 @@ struct TensorView {
   mlir::Value pointer;
   mlir::SmallVector<mlir::Value> strides;
   mlir::Type element;
+  GradientFlags gradient;
   // Only for a view of pages.
   int64_t pageRows = 0;
   mlir::Value table;
@@ -64,6 +65,7 @@ private:
   void lowerReport(tile::ReportOp report);
   TensorView selectView(mlir::Value condition, const TensorView &yes, const TensorView &no);
   mlir::Value rowPointer(const TensorView &view, mlir::ValueRange coordinates, mlir::Value exists);
+  mlir::Value elementAt(const TensorView &view, mlir::Value pointer, mlir::Value index);
   mlir::Value pageOf(const TensorView &view, mlir::Value sequence, mlir::Value row, mlir::Value exists);
   RowTransfer transferOf(mlir::Value tile, const TensorView &view, const tile::TileColumns &columns);
   mlir::Value firstColumn(const tile::TileColumns &columns);

@@ -1,6 +1,7 @@
 #include "compiler/cpu/RowAccess.h"
 
 #include "compiler/cpu/MathExpansion.h"
+#include "runtime/base/manifest.h"
 
 namespace nsa::cpu {
 
@@ -20,12 +21,24 @@ Value encode(CpuBuilder &b, Value value, Type element) {
   return element.isBF16() || element.isF16() ? encode16(b, value, element) : value;
 }
 
+// Writes a value of one or of several lanes to elements of a type, or adds it to them.
+void put(CpuBuilder &b, Value value, Value pointer, Type element, Value adds) {
+  if (adds) {
+    Type memory = memoryType(element);
+    if (auto lanes = dyn_cast<VectorType>(value.getType()))
+      memory = VectorType::get(lanes.getShape(), memory);
+    Value sum = arith::AddFOp::create(b, decode(b, b.load(memory, pointer), element), value);
+    value = arith::SelectOp::create(b, adds, sum, value);
+  }
+  b.store(encode(b, value, element), pointer);
+}
+
 class RowMover {
 public:
   RowMover(CpuBuilder &b, const RowTransfer &transfer)
       : b(b), transfer(transfer), storage(transfer.storage), carried(carriedType(b, transfer.element)),
-        vector(b.vectorOf(carried)), memory(memoryType(transfer.element)), alignment(unsigned(b.lanes * 4)),
-        vectorBytes(b.lanes * 4), rowBytes(storage.rowWords() * 4), panelBytes(storage.panelWords() * 4) {}
+        vector(b.vectorOf(carried)), alignment(unsigned(b.lanes * 4)), vectorBytes(b.lanes * 4),
+        rowBytes(storage.rowWords() * 4), panelBytes(storage.panelWords() * 4) {}
 
   void load();
   void store();
@@ -38,8 +51,9 @@ private:
   bool isOneColumn() const { return !storage.rowMajor && storage.columns == 1; }
   Value number(Value row) { return b.createOrFold<arith::TruncIOp>(b.getI32Type(), row); }
   Value zero(Type type) { return carried.isInteger() ? b.integer(type, 0) : b.real(type, 0.0); }
-  void forEachPiece(Value words, Value tensor, Piece piece);
-  void forEachRuntimePiece(Value words, Value tensor, int64_t elementBytes, Piece piece);
+  void forEachPiece(Value words, Value tensor, Type element, Piece piece);
+  void forEachStored(llvm::function_ref<void(Type element, Value adds)> body);
+  void forEachRuntimePiece(Value words, Value tensor, Type memory, Piece piece);
   void loadRow(Value row, Value words);
   void storeRow(Value row, Value words);
   void fillRow(Value words, int64_t firstColumn);
@@ -52,7 +66,6 @@ private:
   const TileStorage &storage;
   const Type carried;
   const VectorType vector;
-  const Type memory;
   const unsigned alignment;
   // Strides in bytes: of a vector, of a contiguous row, and of a panel of the tile.
   const int64_t vectorBytes;
@@ -62,10 +75,11 @@ private:
 
 // Calls `piece` for vectors that cover the columns of the tensor exactly: full vectors first, then halves. Masked
 // access would do this too, but LLVM 22 stores a single 16-bit element under a constant mask as 32 bits.
-void RowMover::forEachPiece(Value words, Value tensor, Piece piece) {
+void RowMover::forEachPiece(Value words, Value tensor, Type element, Piece piece) {
+  const Type memory = memoryType(element);
   const int64_t elementBytes = memory.getIntOrFloatBitWidth() / 8;
   if (transfer.runtimeColumns) {
-    forEachRuntimePiece(words, tensor, elementBytes, piece);
+    forEachRuntimePiece(words, tensor, memory, piece);
     return;
   }
   b.walk(transfer.columns / b.lanes, {{words, vectorBytes}, {tensor, b.lanes * elementBytes}},
@@ -80,7 +94,7 @@ void RowMover::forEachPiece(Value words, Value tensor, Piece piece) {
 }
 
 // forEachPiece for a number of columns that is known only at run time.
-void RowMover::forEachRuntimePiece(Value words, Value tensor, int64_t elementBytes, Piece piece) {
+void RowMover::forEachRuntimePiece(Value words, Value tensor, Type memory, Piece piece) {
   Value columns = transfer.runtimeColumns;
   auto pieceFrom = [&](Value column, int64_t lanes) {
     piece(b.at(words, column, carried), b.at(tensor, column, memory), lanes);
@@ -109,21 +123,37 @@ void RowMover::loadRow(Value row, Value words) {
   RowAddress address = transfer.rowAddress(number(row));
   auto copy = [&] {
     fillRow(words, transfer.runtimeColumns ? 0 : transfer.columns / b.lanes * b.lanes);
-    forEachPiece(words, address.pointer, [&](Value to, Value from, int64_t lanes) {
-      b.store(decode(b, b.load(VectorType::get({lanes}, memory), from), transfer.element), to);
+    forEachPiece(words, address.pointer, transfer.element, [&](Value to, Value from, int64_t lanes) {
+      Type memory = VectorType::get({lanes}, memoryType(transfer.element));
+      b.store(decode(b, b.load(memory, from), transfer.element), to);
     });
   };
   b.branch(address.exists, copy, [&] { fillRow(words, 0); });
 }
 
+// Emits `body` for each way to store that the flags of the tensor choose from. `adds` is null where the way is to
+// overwrite.
+void RowMover::forEachStored(llvm::function_ref<void(Type element, Value adds)> body) {
+  const GradientFlags &gradient = transfer.gradient;
+  if (!gradient)
+    return body(transfer.element, nullptr);
+  const Type f32 = b.getF32Type();
+  auto otherwise = [&] {
+    if (transfer.element == f32)
+      return body(f32, gradient.adds);
+    b.branch(gradient.holdsFloats, [&] { body(f32, gradient.adds); }, [&] { body(transfer.element, gradient.adds); });
+  };
+  b.branch(gradient.isPlain, [&] { body(transfer.element, nullptr); }, otherwise);
+}
+
 void RowMover::storeRow(Value row, Value words) {
   RowAddress address = transfer.rowAddress(number(row));
-  auto copy = [&] {
-    forEachPiece(words, address.pointer, [&](Value from, Value to, int64_t lanes) {
-      b.store(encode(b, b.load(VectorType::get({lanes}, carried), from), transfer.element), to);
+  auto copy = [&](Type element, Value adds) {
+    forEachPiece(words, address.pointer, element, [&](Value from, Value to, int64_t lanes) {
+      put(b, b.load(VectorType::get({lanes}, carried), from), to, element, adds);
     });
   };
-  b.branch(address.exists, copy, nullptr);
+  b.branch(address.exists, [&] { forEachStored(copy); }, nullptr);
 }
 
 // Loads `count` vectors at `first`, first + step, .., exchanges bit t of the lane number with bit t of the vector
@@ -222,9 +252,8 @@ void RowMover::store() {
   if (isOneColumn()) {
     b.walk(storage.rows, {{transfer.tile, 4}}, [&](Value row, ValueRange at) {
       RowAddress address = transfer.rowAddress(number(row));
-      b.branch(
-          address.exists, [&] { b.store(encode(b, b.load(carried, at[0]), transfer.element), address.pointer); },
-          nullptr);
+      auto copy = [&](Type element, Value adds) { put(b, b.load(carried, at[0]), address.pointer, element, adds); };
+      b.branch(address.exists, [&] { forEachStored(copy); }, nullptr);
     });
     return;
   }
@@ -254,6 +283,21 @@ void RowMover::toRowMajor(Value target) {
 }
 
 } // namespace
+
+GradientFlags GradientFlags::of(CpuBuilder &b, Value flags, Type element) {
+  auto has = [&](uint64_t bits) -> Value {
+    Value set = arith::AndIOp::create(b, flags, b.i64(static_cast<int64_t>(bits)));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, set, b.i64(0));
+  };
+  const bool isWide = element.isF32();
+  Value isOther = has(isWide ? kViewAdds : kViewHoldsFloats | kViewAdds);
+  GradientFlags result;
+  result.isPlain = arith::XOrIOp::create(b, isOther, b.integer(b.getI1Type(), 1));
+  result.holdsFloats = isWide ? b.integer(b.getI1Type(), 1) : has(kViewHoldsFloats);
+  result.adds = has(kViewAdds);
+  result.elementBytes = arith::SelectOp::create(b, result.holdsFloats, b.i64(4), b.i64(isWide ? 4 : 2));
+  return result;
+}
 
 int64_t stagingBytes(const TileStorage &storage) {
   return storage.rowMajor || storage.columns == 1 ? 0 : storage.lanes * storage.rowWords() * 4;

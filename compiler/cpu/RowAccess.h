@@ -17,8 +17,21 @@ struct RowAddress {
   mlir::Value exists;
 };
 
+// What the flags of a view of gradients say. The values of an ordinary view are null.
+struct GradientFlags {
+  mlir::Value isPlain;      // i1: elements of the view's type are overwritten
+  mlir::Value holdsFloats;  // i1: the elements are f32
+  mlir::Value adds;         // i1: results are added to what the memory holds
+  mlir::Value elementBytes; // i64
+
+  // Reads the flags (runtime/base/manifest.h) of a view whose element type is `element`, bf16, f16 or f32.
+  static GradientFlags of(CpuBuilder &b, mlir::Value flags, mlir::Type element);
+  explicit operator bool() const { return bool(isPlain); }
+};
+
 struct RowTransfer {
   mlir::Type element;         // of the tensor: bf16, f16, f32 or i32
+  GradientFlags gradient;     // of the tensor that a store writes
   int64_t columns = 1;        // columns that exist in the tensor
   mlir::Value runtimeColumns; // if given, how many of `columns` exist, as an i64
   TileStorage storage;        // the storage of the tile

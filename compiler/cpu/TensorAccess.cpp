@@ -7,9 +7,13 @@ using namespace mlir;
 
 TensorView FunctionLowering::selectView(Value condition, const TensorView &yes, const TensorView &no) {
   auto select = [&](Value a, Value c) -> Value { return arith::SelectOp::create(b, condition, a, c); };
-  TensorView view = {select(yes.pointer, no.pointer), {}, yes.element, yes.pageRows, nullptr, nullptr};
+  TensorView view = {select(yes.pointer, no.pointer), {}, yes.element, {}, yes.pageRows, nullptr, nullptr};
   for (auto [a, c] : llvm::zip_equal(yes.strides, no.strides))
     view.strides.push_back(select(a, c));
+  if (yes.gradient)
+    view.gradient = {
+        select(yes.gradient.isPlain, no.gradient.isPlain), select(yes.gradient.holdsFloats, no.gradient.holdsFloats),
+        select(yes.gradient.adds, no.gradient.adds), select(yes.gradient.elementBytes, no.gradient.elementBytes)};
   if (view.pageRows) {
     view.table = select(yes.table, no.table);
     view.tableStride = select(yes.tableStride, no.tableStride);
@@ -45,7 +49,13 @@ Value FunctionLowering::rowPointer(const TensorView &view, ValueRange coordinate
     Value wide = b.createOrFold<arith::ExtSIOp>(b.getI64Type(), place);
     offset = b.add(offset, arith::MulIOp::create(b, wide, stride));
   }
-  return b.at(view.pointer, offset, memoryType(view.element));
+  return elementAt(view, view.pointer, offset);
+}
+
+Value FunctionLowering::elementAt(const TensorView &view, Value pointer, Value index) {
+  if (!view.gradient)
+    return b.at(pointer, index, memoryType(view.element));
+  return b.at(pointer, arith::MulIOp::create(b, index, view.gradient.elementBytes), b.getI8Type());
 }
 
 // The first column of the tile's chunk in the row. Null if the tile has whole rows.
@@ -58,6 +68,7 @@ Value FunctionLowering::firstColumn(const tile::TileColumns &columns) {
 RowTransfer FunctionLowering::transferOf(Value tile, const TensorView &view, const tile::TileColumns &columns) {
   RowTransfer transfer;
   transfer.element = view.element;
+  transfer.gradient = view.gradient;
   transfer.columns = columns.count.value_or(columns.width);
   if (!columns.count) {
     Value rowColumns = b.createOrFold<arith::ExtSIOp>(b.getI64Type(), mapping.lookup(columns.rowColumns));
@@ -85,7 +96,7 @@ RowAddress FunctionLowering::rowAddress(const TensorView &view, Region &region, 
   Value exists = mapping.lookup(at.getExists());
   Value pointer = rowPointer(view, at.getCoordinates(), exists);
   if (firstColumn)
-    pointer = b.at(pointer, firstColumn, memoryType(view.element));
+    pointer = elementAt(view, pointer, firstColumn);
   return {pointer, exists};
 }
 

@@ -1,5 +1,7 @@
 #include "compiler/cuda/CudaExpression.h"
 
+#include "compiler/dialect/Tile.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -30,6 +32,10 @@ StringRef cudaType(Type type) {
     return "bf16";
   if (type.isF16())
     return "f16";
+  if (auto gradient = dyn_cast<tile::GradientType>(type))
+    return gradient.getElementType().isF32()    ? "Gradient<float>"
+           : gradient.getElementType().isBF16() ? "Gradient<bf16>"
+                                                : "Gradient<f16>";
   return "";
 }
 

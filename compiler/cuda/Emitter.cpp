@@ -44,6 +44,8 @@ LogicalResult KernelEmitter::emitArguments() {
       writer.line("PagedView<" + element + ", " + Twine(view.getRank()) + ", " + Twine(view.getPageRows()) + "> " +
                   name + ";");
     } else if (view) {
+      if (view.isGradient())
+        include("gradient.cuh");
       writer.line("View<" + element + ", " + Twine(view.getRank()) + "> " + name + ";");
     } else {
       writer.line("alignas(8) " + element + " " + name + ";");

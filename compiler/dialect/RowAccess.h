@@ -30,9 +30,11 @@ template <typename Access> mlir::LogicalResult verifyRowAccess(Access access, ml
   auto tile = mlir::cast<mlir::RankedTensorType>(type);
   ViewType view = access.getView().getType();
   std::optional<uint64_t> columns = access.getColumns();
-  if (tile.getElementType() != view.getElementType())
-    return access.emitOpError() << "moves elements of " << view.getElementType() << " to or from a tile of "
-                                << tile.getElementType();
+  const bool isStore = std::is_same_v<Access, StoreOp>;
+  if (view.isGradient() && !isStore)
+    return access.emitOpError() << "reads gradients, which a program only stores";
+  if (mlir::Type element = isStore ? view.getStoredType() : view.getElementType(); tile.getElementType() != element)
+    return access.emitOpError() << "moves elements of " << element << " to or from a tile of " << tile.getElementType();
   if (columns && (*columns < 1 || static_cast<int64_t>(*columns) > columnsOf(tile)))
     return access.emitOpError() << "columns(" << *columns << ") is not in 1 .. " << columnsOf(tile)
                                 << ", the tile's columns";

@@ -71,7 +71,23 @@ def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool isPaged() const { return getPageRows() != 0; }
+    bool isGradient() const { return ::llvm::isa<::nsa::tile::GradientType>(getElementType()); }
+    /// The element type of the tiles that a store writes.
+    ::mlir::Type getStoredType() const;
   }];
+}
+
+def Tile_GradientType : TypeDef<Tile_Dialect, "Gradient"> {
+  let mnemonic = "gradient";
+  let summary = "an element of a result that each call may want as f32, or added to what the memory holds";
+  let description = [{
+    `!tile.view<!tile.gradient<bf16>, 3>` is a view of bf16 or of f32; the flags of the view say which, and whether a store
+    adds. A store takes a tile of f32. What it adds is added in f32, and is rounded once where the elements are bf16. Such
+    a view is not loaded from, and has no pages.
+  }];
+  let parameters = (ins "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $elementType `>`";
+  let genVerifyDecl = 1;
 }
 
 def Tile_TopType : TypeDef<Tile_Dialect, "Top"> {

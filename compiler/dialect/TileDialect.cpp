@@ -39,14 +39,26 @@ void TileDialect::initialize() {
 
 LogicalResult ViewType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Type elementType, unsigned rank,
                                int64_t pageRows) {
-  if (!elementType.isF32() && !elementType.isF16() && !elementType.isBF16() && !elementType.isInteger(32))
-    return emitError() << "a view's elements are f32, f16, bf16 or i32, not " << elementType;
+  const bool isGradient = isa<GradientType>(elementType);
+  if (!isGradient && !elementType.isF32() && !elementType.isF16() && !elementType.isBF16() &&
+      !elementType.isInteger(32))
+    return emitError() << "a view's elements are f32, f16, bf16, i32 or gradients, not " << elementType;
+  if (isGradient && pageRows != 0)
+    return emitError() << "a view of gradients has no pages";
   if (rank < 1 || rank > 4)
     return emitError() << "a view has 1 to 4 coordinates, not " << rank;
   if (pageRows < 0 || pageRows > std::numeric_limits<int32_t>::max())
     return emitError() << "a page has 1 to 2147483647 rows (0: no pages), not " << pageRows;
   if (pageRows != 0 && rank < 2)
     return emitError() << "a view of pages has at least 2 coordinates, the sequence and the row, not " << rank;
+  return success();
+}
+
+Type ViewType::getStoredType() const { return isGradient() ? Float32Type::get(getContext()) : getElementType(); }
+
+LogicalResult GradientType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Type elementType) {
+  if (!elementType.isF32() && !elementType.isF16() && !elementType.isBF16())
+    return emitError() << "a gradient is f32, f16 or bf16, not " << elementType;
   return success();
 }
 

@@ -84,7 +84,9 @@ std::vector<ManifestParam> paramsOf(func::FuncOp function) {
     param.name = tile::sourceName(argument);
     if (auto view = dyn_cast<tile::ViewType>(argument.getType())) {
       param.kind = ManifestParam::Kind::kView;
-      param.dtype = dtypeText(view.getElementType());
+      auto gradient = dyn_cast<tile::GradientType>(view.getElementType());
+      param.isGradient = bool(gradient);
+      param.dtype = dtypeText(gradient ? gradient.getElementType() : view.getElementType());
       param.rank = static_cast<int>(view.getRank());
       param.pageRows = static_cast<int>(view.getPageRows());
     } else {

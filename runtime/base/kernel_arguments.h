@@ -36,7 +36,8 @@ struct ViewSlots {
     uint64_t bits = reinterpret_cast<uintptr_t>(data);
     for (int64_t stride : strides)
       bits |= static_cast<uint64_t>(stride * dtypeBytes(dtype));
-    return {data, strides, bits % 16 == 0 ? kViewRowsAligned16 : 0, nullptr, 0, rows};
+    const uint64_t flags = (bits % 16 == 0 ? kViewRowsAligned16 : 0) | (dtype == DType::kF32 ? kViewHoldsFloats : 0);
+    return {data, strides, flags, nullptr, 0, rows};
   }
 };
 

@@ -95,10 +95,15 @@ Status parseMapParam(std::string_view line, const std::vector<std::string_view> 
 Status parseParam(std::string_view line, std::string_view value, std::vector<ManifestParam> &params) {
   std::vector<std::string_view> words = splitWords(value);
   ManifestParam param;
-  if ((words.size() == 4 || words.size() == 5) && words[0] == "view") {
+  const bool isGradient = words.size() == 4 && words[0] == "gradient";
+  if (isGradient || ((words.size() == 4 || words.size() == 5) && words[0] == "view")) {
     param.kind = ManifestParam::Kind::kView;
-    if (!parseDType(words[2]))
+    param.isGradient = isGradient;
+    const Result<DType> dtype = parseDType(words[2]);
+    if (!dtype)
       return invalidLine(line, "the element type must be bf16, fp16, fp32 or int32");
+    if (isGradient && *dtype == DType::kI32)
+      return invalidLine(line, "the element type of a gradient must be bf16, fp16 or fp32");
     param.dtype = std::string(words[2]);
     if (!parseInteger(words[3], param.rank) || param.rank < 1 || param.rank > kMaxRank)
       return invalidLine(line, "the rank must be an integer from 1 to " + std::to_string(kMaxRank));
@@ -115,8 +120,8 @@ Status parseParam(std::string_view line, std::string_view value, std::vector<Man
                                                               [&](const ScalarKind &k) { return k.name == words[0]; })
                                                : std::end(kScalarKinds);
     if (kind == std::end(kScalarKinds))
-      return invalidLine(line, "needs 'view NAME DTYPE RANK [PAGE_ROWS]', 'map NAME VIEW DTYPE COLUMNS HEADS ROWS' or "
-                               "'i32|i64|f32 NAME'");
+      return invalidLine(line, "needs 'view NAME DTYPE RANK [PAGE_ROWS]', 'gradient NAME DTYPE RANK', "
+                               "'map NAME VIEW DTYPE COLUMNS HEADS ROWS' or 'i32|i64|f32 NAME'");
     param.kind = kind->kind;
   }
   param.name = std::string(words[1]);
@@ -129,8 +134,8 @@ Status parseParam(std::string_view line, std::string_view value, std::vector<Man
 
 std::string formatParam(const ManifestParam &param) {
   if (param.kind == ManifestParam::Kind::kView)
-    return "view " + param.name + " " + param.dtype + " " + std::to_string(param.rank) +
-           (param.isPaged() ? " " + std::to_string(param.pageRows) : "");
+    return (param.isGradient ? "gradient " : "view ") + param.name + " " + param.dtype + " " +
+           std::to_string(param.rank) + (param.isPaged() ? " " + std::to_string(param.pageRows) : "");
   if (param.kind == ManifestParam::Kind::kMap)
     return "map " + param.name + " " + param.view + " " + param.dtype + " " + std::to_string(param.columns) + " " +
            std::to_string(param.boxHeads) + " " + std::to_string(param.boxRows);

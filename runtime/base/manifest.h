@@ -14,6 +14,7 @@
 //   param map q_map q bf16 128 16 4    a tensor map of the view q: columns, and heads and rows of a box
 //   param view q bf16 3                one kernel argument per line, in order
 //   param view k bf16 3 64             a view of pages of 64 rows
+//   param gradient d_k bf16 3          a view of bf16 or of fp32, to which a launch may add
 //   param i32 window
 //   grid ceildiv(max_seqlen_q * 8, 64) ; kv_heads ; batch
 //   threads 128
@@ -62,6 +63,8 @@ struct ManifestParam {
   std::string dtype; // views and maps: bf16, fp16, fp32, int32
   int rank = 0;      // views: number of coordinates that address one row, 1 to 5
   int pageRows = 0;  // views: rows of a page; 0: no pages
+  // Views: a launch may bind elements of `dtype` or of fp32, and may add to them. The flags of the view say so.
+  bool isGradient = false;
   // Fields that only a tensor map has: the view that it describes, the number of elements in a row, and the size of the
   // box.
   std::string view{};
@@ -74,6 +77,8 @@ struct ManifestParam {
 
 // Bits of the flags in a view's last slot.
 inline constexpr uint64_t kViewRowsAligned16 = 1; // base and every stride are multiples of 16 bytes
+inline constexpr uint64_t kViewHoldsFloats = 2;   // the elements are fp32
+inline constexpr uint64_t kViewAdds = 4;          // a store adds to what the memory holds; only of a gradient
 
 struct Manifest {
   std::string entry;

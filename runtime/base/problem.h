@@ -53,7 +53,6 @@ bool lookupEnumerator(std::string_view name, int64_t &value);
 struct ElementTypes {
   DType io = DType::kBf16;
   std::optional<DType> keyValue{}; // absent: as io
-  std::optional<DType> gradient{}; // absent: as io
 
   constexpr DType of(TensorRole role) const {
     switch (role) {
@@ -61,8 +60,6 @@ struct ElementTypes {
       return io;
     case TensorRole::kKeyValue:
       return keyValue.value_or(io);
-    case TensorRole::kGradient:
-      return gradient.value_or(io);
     case TensorRole::kScale:
     case TensorRole::kStatistics:
       return DType::kF32;
@@ -105,7 +102,7 @@ struct Spec {
   // log2 of the ratio of the frequencies of two neighbouring pairs, of a spec that rotates. Kernels take it as the sum
   // of two floats.
   double rotaryStep() const;
-  ElementTypes types() const { return {dtype, cacheDtype, gradDtype}; }
+  ElementTypes types() const { return {dtype, cacheDtype}; }
   // Returns how many places of a list of blocks are forced.
   int64_t forcedBlocks() const;
   // Returns whether the operator reads or makes compressed rows. The branch sel needs them for its scores; a gradient

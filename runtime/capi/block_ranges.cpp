@@ -115,6 +115,8 @@ private:
       return Status::invalid(name + ".dtype", std::to_string(numberOf(tensor->dtype)), "must be NSA_INT32");
     if (tensor->rank < 1 || tensor->rank > kMaxTensorRank)
       return Status::invalid(name + ".rank", std::to_string(tensor->rank), "must be from 1 to 5");
+    if (tensor->accumulate != 0)
+      return Status::invalid(name + ".accumulate", std::to_string(tensor->accumulate), "must be 0");
     for (int axis = 0; axis < tensor->rank; ++axis)
       if (tensor->shape[axis] < 0)
         return Status::invalid(name + ".shape[" + std::to_string(axis) + "]", std::to_string(tensor->shape[axis]),

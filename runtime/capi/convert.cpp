@@ -158,7 +158,10 @@ Status convert(std::string_view name, const nsa_tensor *given, Tensor &result) {
     return broken(".dtype", std::to_string(dtype), "must be a value of nsa_dtype");
   if (tensor.rank < 1 || tensor.rank > kMaxTensorRank)
     return broken(".rank", std::to_string(tensor.rank), "must be from 1 to 5");
+  if (tensor.accumulate != 0 && tensor.accumulate != 1)
+    return broken(".accumulate", std::to_string(tensor.accumulate), "must be 0 or 1");
   result.data = tensor.data;
+  result.accumulate = tensor.accumulate != 0;
   result.dtype = static_cast<DType>(dtype);
   result.rank = tensor.rank;
   std::copy_n(tensor.shape, tensor.rank, result.shape.begin());

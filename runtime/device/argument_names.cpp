@@ -45,6 +45,8 @@ public:
     const ViewRule &rule = viewRuleAt(found.index);
     if (param.rank != rule.rank)
       return wrongParam(param, "must be of rank " + std::to_string(rule.rank));
+    if (param.isGradient != (rule.elements == ViewElements::kGradient))
+      return wrongParam(param, param.isGradient ? "must not be a gradient" : "must be a gradient");
     NSA_ASSIGN_OR_RETURN(found.dtype, typeOf(manifest, param, rule.elements));
     return found;
   }
@@ -104,10 +106,10 @@ private:
       return param.dtype == name;
     };
     bool isAllowed = false;
-    if (elements != ViewElements::kOfTensor)
+    if (elements == ViewElements::kIndex || elements == ViewElements::kStatistics)
       isAllowed = allow(dtypeName(elements == ViewElements::kIndex ? DType::kI32 : DType::kF32));
     else
-      for (const ProblemField field : {ProblemField::kDType, ProblemField::kCacheDType, ProblemField::kGradDType})
+      for (const ProblemField field : {ProblemField::kDType, ProblemField::kCacheDType})
         if (const auto own = manifest.fixed.find(std::string(problemFieldName(field))); own != manifest.fixed.end())
           isAllowed = allow(own->second) || isAllowed;
     return isAllowed ? parseDType(param.dtype) : wrongParam(param, "must be of dtype " + known);

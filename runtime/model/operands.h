@@ -287,5 +287,11 @@ inline constexpr Operand kRotateOperands[] = {{T::kX, T::kX, kIn, V::kX},
                                               {T::kCos, T::kCos, kOptionalIn, V::kCos},
                                               {T::kSin, T::kSin, kOptionalIn, V::kSin},
                                               {T::kOut, T::kOut, kOut, V::kRotated}};
+inline constexpr Operand kRotateBwdOperands[] = {{T::kX, T::kX, kIn, V::kX},
+                                                 {T::kCos, T::kCos, kOptionalIn, V::kCos},
+                                                 {T::kSin, T::kSin, kOptionalIn, V::kSin},
+                                                 {T::kOut, T::kOut, kOut, V::kDX}};
+// One program serves both, and declares the results of both.
+inline constexpr V kRotateViews[] = {V::kRotated, V::kDX};
 
 } // namespace nsa::operands

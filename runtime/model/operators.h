@@ -121,6 +121,8 @@ struct Operand {
   constexpr bool isOptional() const { return role == Role::kOptionalIn || role == Role::kOptionalOut; }
   constexpr bool isWritten() const { return role == Role::kOut || role == Role::kOptionalOut || role == Role::kInOut; }
   constexpr bool isRead() const { return role != Role::kOut && role != Role::kOptionalOut; }
+  // True: each call says whether the elements are of the io type or fp32, and whether results are added to them.
+  bool isGradient() const { return isWritten() && viewRule(view).elements == ViewElements::kGradient; }
 };
 
 struct OperatorDef {

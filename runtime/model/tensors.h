@@ -14,10 +14,9 @@ namespace nsa {
 // What the elements of a tensor are for. A problem has one element type for each role (ElementTypes in
 // runtime/base/problem.h).
 enum class TensorRole : uint8_t {
-  kIo,         // queries, new keys and values, gates, weights, outputs
+  kIo,         // queries, new keys and values, gates, weights, outputs; gradients, unless a call says otherwise
   kKeyValue,   // keys and values that a cache holds
   kScale,      // factors of keys and values that are stored in fewer bits
-  kGradient,   // gradients of tensors of the role kIo
   kIndex,      // lengths, lists of blocks, counters
   kStatistics, // fp32 beside the io type: log-sum-exps, scores, cosines, and results that are not complete
 };
@@ -107,6 +106,7 @@ enum class View : int {
 // the keys that attention reads are the caller's in one plan, and a cache's in another one.
 enum class ViewElements : uint8_t {
   kOfTensor,   // as the role of the tensor or buffer says that a plan binds
+  kGradient,   // a result of the io type or of fp32, which a call may add to what the tensor holds
   kIndex,      // int32
   kStatistics, // fp32
 };

@@ -240,6 +240,9 @@ private:
     tensor.isOptional = declared.isOptional;
     tensor.isInout = declared.isInout;
     const std::string what = "tensor " + tensor.name;
+    if (declared.element.text == "gradient")
+      return Status::invalid(what, "gradient", "a program of one's own has no gradients, whose type each call says",
+                             "declare the type of the elements: f32, or nothing for the call's element type");
     if (declared.pageSize)
       return Status::invalid(what, "paged", "a program of one's own has no tensors in pages",
                              "address the pages by a table of i32");

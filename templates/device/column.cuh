@@ -61,9 +61,9 @@ NSA_DEVICE Result map(const Function &function, const Inputs &...inputs) {
   }
 }
 
-// Loads one element for each column of a tile. `row_of` returns the place of the element for a column. A warp holds each
-// column eight times. Each lane computes the place of one column in 32 and loads its element, and the lanes then hand
-// the elements on: a shuffle is one instruction, and a place takes about 30.
+// Loads one element for each column of a tile. `row_of` returns the place of the element for a column. A warp holds
+// each column eight times. Each lane computes the place of one column in 32 and loads its element, and the lanes then
+// hand the elements on: a shuffle is one instruction, and a place takes about 30.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_columns(const View<T, kRank> &view, const RowOf &row_of) {
   constexpr int32 kLoads = (Result::kCols + kWarpSize - 1) / kWarpSize;
@@ -87,9 +87,9 @@ NSA_DEVICE Result load_columns(const View<T, kRank> &view, const RowOf &row_of) 
 
 // Stores one element for each column of a tile; the first four threads of the block write. The elements of the column
 // vectors in `places` are further arguments of `row_of`, as in store_rows (copy.cuh).
-template <typename T, int32 kCols, int32 kRank, typename RowOf, typename... Places>
-NSA_DEVICE void store_columns(const ColumnVector<T, kCols> &vector, const View<T, kRank> &view, const RowOf &row_of,
-                              const Places &...places) {
+template <typename T, int32 kCols, typename Stored, int32 kRank, typename RowOf, typename... Places>
+NSA_DEVICE void store_columns(const ColumnVector<T, kCols> &vector, const View<Stored, kRank> &view,
+                              const RowOf &row_of, const Places &...places) {
   using Vector = ColumnVector<T, kCols>;
 #pragma unroll
   for (int32 tile = 0; tile < Vector::kTiles; ++tile)
@@ -97,7 +97,7 @@ NSA_DEVICE void store_columns(const ColumnVector<T, kCols> &vector, const View<T
     for (int32 index = 0; index < 2; ++index) {
       const Row target = row_of(Vector::column(tile, index), places.values[tile][index]...);
       if (target.exists && threadIdx.x < 4)
-        view.data[target.offset] = vector.values[tile][index];
+        view.set(target.offset, vector.values[tile][index]);
     }
 }
 

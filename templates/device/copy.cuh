@@ -6,6 +6,7 @@
 // access of a thread moves several elements of an aligned row. Rows that are not aligned are moved element by element.
 #pragma once
 
+#include "gradient.cuh"
 #include "map.cuh"
 #include "ptx_copy.cuh"
 #include "ptx_warp.cuh"
@@ -268,6 +269,34 @@ NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, co
     }
 }
 
+// Stores a fragment to a view of gradients. The loop is not unrolled, to keep its code short. Each turn selects the
+// thread's pairs of one column tile and slab: to rotate the tiles, as the store of 16-bit elements does, would take a
+// second fragment in registers where the program needs this one later.
+template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
+NSA_DEVICE void store_tile(const Fragment<float, kRows, kCols, kWarps> &fragment, const View<Gradient<T>, kRank> &view,
+                           int32 columns, const RowOf &row_of) {
+  using Tile = Fragment<float, kRows, kCols, kWarps>;
+  if (view.is_plain()) {
+    const auto rounded = map<Fragment<T, kRows, kCols, kWarps>>([](float value) { return value; }, fragment);
+    store_tile(rounded, view.plain(), columns, row_of);
+    return;
+  }
+#pragma unroll 1
+  for (int32 turn = 0; turn < Tile::kSlabs * Tile::kTiles; ++turn) {
+    const int32 column = Tile::column(turn % Tile::kTiles, 0);
+    const int32 elements = columns_from(column, columns, 2);
+#pragma unroll
+    for (int32 half = 0; half < 2; ++half) {
+      Pair<float> pair = fragment.pairs[0][0][half];
+#pragma unroll
+      for (int32 other = 1; other < Tile::kSlabs * Tile::kTiles; ++other)
+        pair = turn == other ? fragment.pairs[other / Tile::kTiles][other % Tile::kTiles][half] : pair;
+      const Row row = row_of(Tile::row(turn / Tile::kTiles, half));
+      view.set_pair(row.offset + column, pair, row.exists ? elements : 0);
+    }
+  }
+}
+
 // Loads one element for each row of a tile. Four lanes hold each row, and each of the four lanes reads the row's
 // element.
 template <typename Result, typename T, int32 kRank, typename RowOf>
@@ -287,9 +316,9 @@ NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
 // element. The offset of a row may depend on values that the caller holds in further row vectors. The caller passes
 // these row vectors as `places`, and store_rows calls row_of(r, place...) for each row r, where each `place` is the
 // element of one row vector of `places` for row r.
-template <typename T, int32 kRows, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
-NSA_DEVICE void store_rows(const RowVector<T, kRows, kWarps> &vector, const View<T, kRank> &view, const RowOf &row_of,
-                           const Places &...places) {
+template <typename T, int32 kRows, int32 kWarps, typename Stored, int32 kRank, typename RowOf, typename... Places>
+NSA_DEVICE void store_rows(const RowVector<T, kRows, kWarps> &vector, const View<Stored, kRank> &view,
+                           const RowOf &row_of, const Places &...places) {
   using Vector = RowVector<T, kRows, kWarps>;
 #pragma unroll
   for (int32 slab = 0; slab < Vector::kSlabs; ++slab)
@@ -297,7 +326,7 @@ NSA_DEVICE void store_rows(const RowVector<T, kRows, kWarps> &vector, const View
     for (int32 half = 0; half < 2; ++half) {
       const Row target = row_of(Vector::row(slab, half), places.values[slab][half]...);
       if (target.exists && threadIdx.x % 4 == 0)
-        view.data[target.offset] = vector.values[slab][half];
+        view.set(target.offset, vector.values[slab][half]);
     }
 }
 

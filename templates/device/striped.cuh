@@ -174,6 +174,23 @@ NSA_DEVICE void store_tile(const StripedTile<T, kRows, kCols, kWarps> &tile, con
   });
 }
 
+// The store to a view of gradients. One result of T that replaces is as wide as in the store above.
+template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
+NSA_DEVICE void store_tile(const StripedTile<float, kRows, kCols, kWarps> &tile, const View<Gradient<T>, kRank> &view,
+                           int32 columns, const RowOf &row_of) {
+  using Tile = StripedTile<float, kRows, kCols, kWarps>;
+  if (view.is_plain()) {
+    const auto rounded = map<StripedTile<T, kRows, kCols, kWarps>>([](float value) { return value; }, tile);
+    store_tile(rounded, view.plain(), columns, row_of);
+    return;
+  }
+  for_each_octet<Tile>(columns, row_of, [&](int32 row, int32 step, int64 offset, int32 elements) {
+#pragma unroll
+    for (int32 index = 0; index < kOctet; index += 2)
+      view.set_pair(offset + index, tile.octets[row][step].pairs[index / 2], elements - index);
+  });
+}
+
 // load_rows and store_rows of copy.cuh. All threads load the element of each row, and the first thread stores it.
 template <typename Result, typename T, int32 kRank, typename RowOf>
   requires kIsStriped<Result>
@@ -187,14 +204,14 @@ NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   return result;
 }
 
-template <typename T, int32 kRows, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
-NSA_DEVICE void store_rows(const UniformRows<T, kRows, kWarps> &vector, const View<T, kRank> &view, const RowOf &row_of,
-                           const Places &...places) {
+template <typename T, int32 kRows, int32 kWarps, typename Stored, int32 kRank, typename RowOf, typename... Places>
+NSA_DEVICE void store_rows(const UniformRows<T, kRows, kWarps> &vector, const View<Stored, kRank> &view,
+                           const RowOf &row_of, const Places &...places) {
 #pragma unroll
   for (int32 row = 0; row < kRows; ++row) {
     const Row target = row_of(row, places.values[row]...);
     if (target.exists && threadIdx.x == 0)
-      view.data[target.offset] = vector.values[row];
+      view.set(target.offset, vector.values[row]);
   }
 }
 
@@ -213,8 +230,8 @@ NSA_DEVICE Result load_columns(const View<T, kRank> &view, const RowOf &row_of) 
   return result;
 }
 
-template <typename T, int32 kCols, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
-NSA_DEVICE void store_columns(const StripedColumns<T, kCols, kWarps> &vector, const View<T, kRank> &view,
+template <typename T, int32 kCols, int32 kWarps, typename Stored, int32 kRank, typename RowOf, typename... Places>
+NSA_DEVICE void store_columns(const StripedColumns<T, kCols, kWarps> &vector, const View<Stored, kRank> &view,
                               const RowOf &row_of, const Places &...places) {
   using Vector = StripedColumns<T, kCols, kWarps>;
 #pragma unroll
@@ -223,7 +240,7 @@ NSA_DEVICE void store_columns(const StripedColumns<T, kCols, kWarps> &vector, co
 #pragma unroll
       for (int32 index = 0; index < kOctet; ++index)
         if (const Row target = row_of(Vector::column(step) + index, places.values[step][index]...); target.exists)
-          view.data[target.offset] = vector.values[step][index];
+          view.set(target.offset, vector.values[step][index]);
 }
 
 // Combines the columns of row `row` that the threads of a warp hold. `neutral` combined with a value is the value.

@@ -33,6 +33,8 @@ template <typename T, int32 kRank> struct View {
   // boundary.
   NSA_DEVICE bool rows_aligned() const { return (flags & 1) != 0; }
 
+  NSA_DEVICE void set(int64 offset, T value) const { data[offset] = value; }
+
   template <typename... Index> NSA_DEVICE Row at(Index... index) const {
     static_assert(sizeof...(Index) == kRank, "a view takes one coordinate per stride");
     // The coordinates of a row that exists are never negative. Treating a coordinate as unsigned saves instructions in

@@ -160,6 +160,9 @@ TEST_F(ProgramErrors, DeclarationsThatNoCallerCanServe) {
       createError(scaled(edited("optional,", "paged(16),"))),
       "invalid argument: tensor b = paged: a program of one's own has no tensors in pages (hint: address the pages "
       "by a table of i32)");
+  EXPECT_EQ(createError(scaled(edited(": f32 optional,", ": gradient optional,"))),
+            "invalid argument: tensor b = gradient: a program of one's own has no gradients, whose type each call says "
+            "(hint: declare the type of the elements: f32, or nothing for the call's element type)");
   EXPECT_EQ(createError(scaled(edited("rows, shift: i32", "rows: i32, shift: i64"))),
             "invalid argument: scalar shift = i64: must be i32 or f32");
   EXPECT_EQ(
@@ -249,6 +252,9 @@ TEST_F(ProgramErrors, TensorsOfACall) {
                                                             "(hint: its dimensions are [row: rows, place: columns])"},
       {[](ProgramCall &call) { call.tensors[0].dtype = NSA_FP16; },
        "invalid argument: program scaled: x.dtype = fp16: must be bf16"},
+      {[](ProgramCall &call) { call.tensors[0].accumulate = 1; },
+       "invalid argument: program scaled: x.accumulate = 1: must be 0, because a call adds only to the gradients that "
+       "it writes"},
       {[](ProgramCall &call) { call.tensors[0].shape[1] = 49; },
        "invalid argument: program scaled: x.shape = [20, 49]: dimension 1 must be 50 ('place: columns')"},
       {[](ProgramCall &call) { call.tensors[1].shape[0] = 19; },

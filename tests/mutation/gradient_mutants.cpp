@@ -5,6 +5,19 @@ namespace nsa::mutation {
 namespace {
 
 constexpr Mutant kGradientMutants[] = {
+    {.name = "sum-parts-gradient-stored-twice",
+     .operators = "sum_parts",
+     .file = "tile/sum_parts.tile",
+     .before = "  store out_win[place; x] = win\n",
+     .after = "  store out_win[place; x] = win\n  store out_win[place; x] = win\n",
+     .tests = "Types/GradientTypes.OfTheWholeForwardPass/fp32"},
+    {.name = "combine-bwd-gradient-stored-twice",
+     .operators = "combine_bwd",
+     .file = "tile/combine_bwd.tile",
+     .before = "for b in branch {\n  let is_read",
+     .after = "store d_gates[seq.q_entry, time, gate_per_group ? kv_head : first, 0] = 1.0\nfor b in branch {\n  let "
+              "is_read",
+     .tests = "Types/GradientTypes.OfGates/fp32"},
     {.name = "combine-bwd-gradient-of-the-sigmoid-dropped",
      .operators = "combine_bwd",
      .file = "tile/combine_bwd.tile",

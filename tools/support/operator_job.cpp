@@ -340,13 +340,13 @@ Status DeviceCall::add(TensorName name, DType dtype, const std::vector<int64_t> 
 }
 
 Result<DeviceOperator> DeviceOperator::upload(Accelerator &accelerator, const OperatorInputs &inputs,
-                                              const std::set<TensorName> &wanted, const Spacing &spacing) {
+                                              const std::set<TensorName> &wanted, const Spacing &spacing,
+                                              const HeldOutputs &held) {
   const Spec &spec = inputs.spec;
   DeviceOperator job;
   job.accelerator = &accelerator;
   job.outputNames = outputsOf(spec, inputs.tensors, wanted);
-  const auto add = [&](TensorName name, const std::vector<int64_t> &shape, const HostTensor *source) {
-    const DType dtype = dtypeOf(spec, name);
+  const auto add = [&](TensorName name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source) {
     const Lead lead = tensorRule(name).lead;
     const bool hasHeads = lead != Lead::kNone && lead != Lead::kSequences && lead != Lead::kEntries;
     const size_t headAxis = !hasHeads ? 0 : spec.layout == Layout::kPacked && !isUpdated(name) ? 1 : 2;
@@ -355,9 +355,17 @@ Result<DeviceOperator> DeviceOperator::upload(Accelerator &accelerator, const Op
                                           : SpacedLayout(dtype, shape, spacing, headAxis));
   };
   for (const auto &[name, tensor] : inputs.tensors)
-    NSA_RETURN_IF_ERROR(add(name, tensor.shape, &tensor));
-  for (const TensorName name : job.outputNames)
-    NSA_RETURN_IF_ERROR(add(name, shapeOf(spec, name, inputs.extents), nullptr));
+    NSA_RETURN_IF_ERROR(add(name, dtypeOf(spec, name), tensor.shape, &tensor));
+  for (const TensorName name : job.outputNames) {
+    const auto own = held.find(name);
+    if (own == held.end()) {
+      NSA_RETURN_IF_ERROR(add(name, dtypeOf(spec, name), shapeOf(spec, name, inputs.extents), nullptr));
+      continue;
+    }
+    const auto &[content, accumulate] = own->second;
+    NSA_RETURN_IF_ERROR(add(name, content.dtype, content.shape, &content));
+    job.tensor(name).accumulate = accumulate;
+  }
   return job;
 }
 
@@ -433,8 +441,8 @@ Result<NamedTensors> DeviceOperator::download() const {
 }
 
 Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const OperatorInputs &inputs,
-                          const std::set<TensorName> &wanted, const Spacing &spacing) {
-  NSA_ASSIGN_OR_RETURN(DeviceOperator job, DeviceOperator::upload(accelerator, inputs, wanted, spacing));
+                          const std::set<TensorName> &wanted, const Spacing &spacing, const HeldOutputs &held) {
+  NSA_ASSIGN_OR_RETURN(DeviceOperator job, DeviceOperator::upload(accelerator, inputs, wanted, spacing, held));
   NSA_RETURN_IF_ERROR(job.allocateWorkspace(plan));
   NSA_ASSIGN_OR_RETURN(double milliseconds, accelerator.time([&] { return job.enqueue(plan); }));
   NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan, accelerator.stream(), nullptr)));

@@ -131,13 +131,21 @@ protected:
   Buffer workspace;
 };
 
+// What an output holds before a call, in the type with which it is bound, and whether the call adds to that.
+struct HeldOutput {
+  HostTensor content;
+  bool accumulate = false;
+};
+using HeldOutputs = std::map<TensorName, HeldOutput>;
+
 class DeviceOperator : public DeviceCall {
 public:
-  // Copies the inputs to the device, and allocates all required outputs and the wanted optional outputs. Outputs are
-  // filled with poison values, so floating point elements that no kernel writes are NaN. `spacing` says how the
-  // elements of the tensors lie in memory. Every run updates a cache.
+  // Copies the inputs to the device, and allocates all required outputs and the wanted optional outputs. An output
+  // holds what `held` says, or else poison values, so floating point elements that no kernel writes are NaN. `spacing`
+  // says how the elements of the tensors lie in memory. Every run updates a cache.
   static Result<DeviceOperator> upload(Accelerator &accelerator, const OperatorInputs &inputs,
-                                       const std::set<TensorName> &wanted, const Spacing &spacing = {});
+                                       const std::set<TensorName> &wanted, const Spacing &spacing = {},
+                                       const HeldOutputs &held = {});
   // Downloads the outputs and the updated tensors. Fails when bytes between an output's elements, or around a tensor or
   // the workspace, were written.
   Result<NamedTensors> download() const;
@@ -153,6 +161,7 @@ struct RunResult {
 // Copies the inputs to the device, runs the operator once, and copies the outputs back. The run fails when a kernel
 // reports a fault in the plan's status word.
 Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const OperatorInputs &inputs,
-                          const std::set<TensorName> &wanted, const Spacing &spacing = {});
+                          const std::set<TensorName> &wanted, const Spacing &spacing = {},
+                          const HeldOutputs &held = {});
 
 } // namespace nsa::tools

@@ -37,6 +37,8 @@ Type Lowering::elementType(Element element) {
     return builder.getF64Type();
   case Element::kIo:
     return named(program.ioType);
+  case Element::kGradient:
+    return tile::GradientType::get(builder.getContext(), named(program.ioType));
   case Element::kProduct:
     return named(program.productType);
   case Element::kBf16:

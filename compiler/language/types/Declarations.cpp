@@ -31,6 +31,7 @@ constexpr std::pair<std::string_view, Element> kElements[] = {
     {"f32", Element::kF32},   {"f64", Element::kF64},   {"io", Element::kIo},
     {"fp16", Element::kF16},  {"bf16", Element::kBf16}, {"fp32", Element::kF32}};
 constexpr size_t kLanguageElements = 6;
+constexpr std::string_view kGradient = "gradient"; // an element of tensors alone
 
 std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
@@ -270,8 +271,10 @@ void Declarations::readTensor(const TensorItem::Declaration &declared) {
     tensor.isUsed = name.range.file == kernel->range.file;
     if (!declared.element.isEmpty()) {
       tensor.record = record(declared.element.text);
-      const std::optional<Element> element =
-          tensor.record ? std::optional(Element::kI32) : this->element(declared.element.text);
+      const std::optional<Element> element = tensor.record ? std::optional(Element::kI32)
+                                             : declared.element.text == kGradient
+                                                 ? std::optional(Element::kGradient)
+                                                 : this->element(declared.element.text);
       if (!element) {
         diagnostics.error(declared.element.range, "unknown element type " + quoted(declared.element.text))
             .hint(hintOfElement(declared.element.text));
@@ -318,6 +321,10 @@ void Declarations::readTensor(const TensorItem::Declaration &declared) {
                      " rows, of a tensor with the coordinates of a sequence and of a row in it");
         continue;
       }
+      if (*rows > 0 && tensor.element == Element::kGradient) {
+        diagnostics.error(declared.pageSize->range, "the gradient " + quoted(name.text) + " has no pages");
+        continue;
+      }
       tensor.pageRows = *rows;
     }
     tensors.emplace(name.text, &program.tensors.emplace_back(tensor));
@@ -335,7 +342,7 @@ bool Declarations::checkRows(const Tensor &tensor, const TensorItem::Declaration
         return false;
       }
   } else if (tensor.element != Element::kI32 && tensor.element != Element::kF32 && !isStorage(tensor.element)) {
-    diagnostics.error(declared.element.range, "a tensor holds io, f32, i32, bf16, fp16 or records, and no " +
+    diagnostics.error(declared.element.range, "a tensor holds io, f32, i32, bf16, fp16, gradients or records, and no " +
                                                   std::string(nameOf(tensor.element)));
     return false;
   }

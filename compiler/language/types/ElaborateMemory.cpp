@@ -164,6 +164,12 @@ Typed Elaborator::load(const LoadExpr &expr) {
     stays = *value;
   }
   const Tensor &tensor = *place.tensor->tensor;
+  if (tensor.element == Element::kGradient) {
+    error(expr.range, "'" + std::string(tensor.name) + "' is a gradient, which a program only stores")
+        .note(tensor.range, "declared here")
+        .hint("only the call knows the type of its elements");
+    return {};
+  }
   // A row that is read only if the tensor is there needs no branch around it.
   const size_t known = knownPresences.size();
   if (place.condition && place.condition.isArithmetic() && !place.condition.isNumber())
@@ -321,9 +327,11 @@ void Elaborator::storeValue(const Address &address, const Expr &valueExpr, const
     error(address.range, "a store has no rows along the outer axis '" + std::string(access->outerAxis->name) + "'");
     return;
   }
-  const Element arithmetic = isStorage(tensor.element) ? Element::kF32 : tensor.element;
+  // The store itself rounds a gradient.
+  const Element element = tensor.element == Element::kGradient ? Element::kF32 : tensor.element;
+  const Element arithmetic = isStorage(element) ? Element::kF32 : element;
   Value *value = nullptr;
-  if (typed.is(Form::kTile) && typed.value->element == tensor.element)
+  if (typed.is(Form::kTile) && typed.value->element == element)
     value = typed.value;
   else
     value = converted(typed, arithmetic, valueExpr.range);
@@ -336,9 +344,9 @@ void Elaborator::storeValue(const Address &address, const Expr &valueExpr, const
     return;
   }
   value = builder.widened(value, axes, Form::kTile);
-  if (value->element != tensor.element) {
+  if (value->element != element) {
     const std::string_view name = value->name;
-    value = builder.elementwise(Op::kCast, tensor.element, {value}, valueExpr.range);
+    value = builder.elementwise(Op::kCast, element, {value}, valueExpr.range);
     if (!name.empty())
       value->name = builder.keepText(std::string(name) + "_rounded");
   }

@@ -46,7 +46,7 @@ struct Axis {
 };
 
 // kProduct is what the target's products take: io, or f32 where they take f32.
-enum class Element : uint8_t { kNone, kBool, kI32, kI64, kF32, kF64, kIo, kBf16, kF16, kProduct };
+enum class Element : uint8_t { kNone, kBool, kI32, kI64, kF32, kF64, kIo, kBf16, kF16, kProduct, kGradient };
 std::string_view nameOf(Element element);
 inline bool isFloat(Element element) { return element >= Element::kF32; }
 // Elements of memory, with which arithmetic is done in f32.

@@ -6,8 +6,8 @@
 namespace nsa::language {
 
 std::string_view nameOf(Element element) {
-  static constexpr std::string_view kNames[] = {"nothing", "bool", "i32",  "i64",  "f32",
-                                                "f64",     "io",   "bf16", "fp16", "io"};
+  static constexpr std::string_view kNames[] = {"nothing", "bool", "i32",  "i64", "f32",     "f64",
+                                                "io",      "bf16", "fp16", "io",  "gradient"};
   return kNames[static_cast<size_t>(element)];
 }
 

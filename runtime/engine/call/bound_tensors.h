@@ -25,6 +25,9 @@ public:
   Status check(TensorName name, DType dtype, int rank) const {
     return checkTensor(tensorName(name), (*this)[name], dtype, rank);
   }
+  Status checkGradient(TensorName name, DType io, int rank) const {
+    return nsa::checkGradient(tensorName(name), (*this)[name], io, rank);
+  }
   // Checks one extent. `source` names the tensor or field that the expected extent comes from, and `sourceName` says
   // what the extent is called in that tensor. The error contains both names.
   Status checkExtent(TensorName name, int axis, int64_t expected, std::string_view source,

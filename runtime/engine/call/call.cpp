@@ -215,7 +215,9 @@ private:
     const bool ofCache = CacheChecker::isOfCache(rule.lead);
     const bool countsNoTime = rule.lead == Lead::kPositions || rule.lead == Lead::kSequences;
     const int leading = rule.lead == Lead::kNone ? 0 : countsNoTime ? 1 : ofCache ? 2 : timeAxis + 1;
-    NSA_RETURN_IF_ERROR(tensors.check(name, spec.types().of(rule.role), leading + rule.axisCount));
+    NSA_RETURN_IF_ERROR(operand.isGradient()
+                            ? tensors.checkGradient(name, spec.dtype, leading + rule.axisCount)
+                            : tensors.check(name, spec.types().of(rule.role), leading + rule.axisCount));
     const Tensor &t = tensors[name];
     for (int i = 0; i < rule.axisCount; ++i) {
       const Axis axis = rule.axes[static_cast<size_t>(i)];
@@ -307,11 +309,15 @@ private:
     return definitionOf(spec.op).isGradient() ? checkGradients() : Status::ok();
   }
 
-  // Kernels read inputs after they have written gradients.
+  // Kernels read inputs after they have written gradients. Only the gradient of `rotate` may lie where its input lies:
+  // its elements replace elements of the same type, each when it was read.
   Status checkGradients() const {
+    const auto mayLieOnInput = [&](const Operand &operand) {
+      const TensorName *name = operand.name == TensorName::kOut ? boundName(operand) : nullptr;
+      return name && tensors[*name].dtype == spec.dtype && !tensors[*name].accumulate;
+    };
     for (const Operand &operand : operands)
-      if (const TensorName *name =
-              operand.isWritten() && operand.name != TensorName::kOut ? boundName(operand) : nullptr)
+      if (const TensorName *name = operand.isWritten() && !mayLieOnInput(operand) ? boundName(operand) : nullptr)
         for (const Operand &other : operands)
           if (const TensorName *otherName = boundName(other); otherName && *otherName != *name)
             NSA_RETURN_IF_ERROR(

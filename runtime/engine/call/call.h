@@ -37,7 +37,9 @@ struct Call {
 
   const ViewSlots &operator[](TensorName name) const { return tensors[static_cast<size_t>(name)]; }
   void set(TensorName name, const Tensor &t, const std::array<int64_t, kMaxCoordinates> &strides, int64_t rows = 0) {
-    tensors[static_cast<size_t>(name)] = ViewSlots::make(t.data, t.dtype, strides, rows);
+    ViewSlots &slots = tensors[static_cast<size_t>(name)];
+    slots = ViewSlots::make(t.data, t.dtype, strides, rows);
+    slots.flags |= t.accumulate ? kViewAdds : 0;
   }
 };
 

@@ -22,6 +22,7 @@ struct Tensor {
   int rank = 0;
   std::array<int64_t, kMaxTensorRank> shape = {};
   std::array<int64_t, kMaxTensorRank> strides = {}; // elements
+  bool accumulate = false;                          // a gradient is added to what the tensor holds
 
   void addAxis(int64_t extent) { shape[static_cast<size_t>(rank++)] = extent; }
   // Returns the stride of an axis in elements, or 0 for an axis with the extent 1. An axis with the extent 1 may have

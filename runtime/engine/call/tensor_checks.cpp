@@ -31,9 +31,10 @@ Status brokenTensor(std::string_view name, std::string_view aspect, std::string 
 
 std::string shapeText(const Tensor &tensor) { return listText(tensor.shape, tensor.rank); }
 
-Status checkTensor(std::string_view name, const Tensor &t, DType dtype, int rank) {
-  if (t.dtype != dtype)
-    return brokenTensor(name, ".dtype", std::string(dtypeName(t.dtype)), "must be " + std::string(dtypeName(dtype)));
+namespace {
+
+// Of a tensor whose dtype was checked.
+Status checkMemory(std::string_view name, const Tensor &t, int rank) {
   if (t.rank != rank)
     return brokenTensor(name, ".rank", std::to_string(t.rank), "must be " + std::to_string(rank));
   int64_t end = 0; // bytes
@@ -55,10 +56,29 @@ Status checkTensor(std::string_view name, const Tensor &t, DType dtype, int rank
   if (!t.data && !isEmpty(t))
     return brokenTensor(name, ".data", "null", "must point to " + shapeText(t) + " elements");
   auto address = reinterpret_cast<uintptr_t>(t.data);
-  if (address % static_cast<uintptr_t>(dtypeBytes(dtype)) != 0)
+  if (address % static_cast<uintptr_t>(dtypeBytes(t.dtype)) != 0)
     return brokenTensor(name, ".data", addressText(t.data),
-                        "must be a multiple of the element's " + std::to_string(dtypeBytes(dtype)) + " bytes");
+                        "must be a multiple of the element's " + std::to_string(dtypeBytes(t.dtype)) + " bytes");
   return Status::ok();
+}
+
+} // namespace
+
+Status checkTensor(std::string_view name, const Tensor &t, DType dtype, int rank) {
+  if (t.dtype != dtype)
+    return brokenTensor(name, ".dtype", std::string(dtypeName(t.dtype)), "must be " + std::string(dtypeName(dtype)));
+  if (t.accumulate)
+    return brokenTensor(name, ".accumulate", "1",
+                        "must be 0, because a call adds only to the gradients that it writes");
+  return checkMemory(name, t, rank);
+}
+
+Status checkGradient(std::string_view name, const Tensor &t, DType io, int rank) {
+  if (t.dtype != io && t.dtype != DType::kF32)
+    return brokenTensor(name, ".dtype", std::string(dtypeName(t.dtype)),
+                        io == DType::kF32 ? "must be fp32"
+                                          : "must be " + std::string(dtypeName(io)) + ", the io type, or fp32");
+  return checkMemory(name, t, rank);
 }
 
 Status checkExtent(std::string_view name, const Tensor &t, int axis, int64_t expected, std::string_view source) {

@@ -18,8 +18,10 @@ Status brokenTensor(std::string_view name, std::string_view aspect, std::string 
                     std::string hint = "");
 std::string shapeText(const Tensor &tensor);
 
-// Checks pointer, dtype, rank and strides, but no extent.
+// Checks pointer, dtype, rank and strides, but no extent. Refuses to add to the tensor.
 Status checkTensor(std::string_view name, const Tensor &tensor, DType dtype, int rank);
+// The same for a gradient that the call writes, whose elements are of the io type or fp32, and which may be added to.
+Status checkGradient(std::string_view name, const Tensor &tensor, DType io, int rank);
 // Checks one extent. `source` says where the expected extent comes from.
 Status checkExtent(std::string_view name, const Tensor &tensor, int axis, int64_t expected, std::string_view source);
 Status checkContiguous(std::string_view name, const Tensor &tensor, int lastAxis);

@@ -148,6 +148,13 @@ public:
     detail::check(nsa_tensor_to_dlpack(&tensor, device, dlTensor, nullptr));
   }
 
+  // Returns this tensor with nsa_tensor's field `accumulate` set: a call adds the gradient to what the tensor holds.
+  Tensor accumulated() const {
+    Tensor result = *this;
+    result.tensor.accumulate = 1;
+    return result;
+  }
+
   const nsa_tensor &c() const { return tensor; }
 
 private:

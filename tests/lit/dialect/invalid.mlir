@@ -1,8 +1,49 @@
 // Every rule of the verifiers, and what it says.
 // RUN: nsa-opt %s --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{a view's elements are f32, f16, bf16 or i32, not 'f64'}}
+// expected-error@+1 {{a view's elements are f32, f16, bf16, i32 or gradients, not 'f64'}}
 func.func @view_element(%view: !tile.view<f64, 2>) { return }
+
+// -----
+
+// expected-error@+2 {{a gradient is f32, f16 or bf16, not 'i32'}}
+// expected-error@+1 {{failed to parse Tile_ViewType parameter 'elementType'}}
+func.func @gradient_element(%view: !tile.view<!tile.gradient<i32>, 2>) { return }
+
+// -----
+
+// expected-error@+1 {{a view of gradients has no pages}}
+func.func @gradient_pages(%view: !tile.view<!tile.gradient<bf16>, 2, 64>) { return }
+
+// -----
+
+func.func @gradient_load(%view: !tile.view<!tile.gradient<bf16>, 1>) {
+  %yes = arith.constant true
+  // expected-error@+1 {{reads gradients, which a program only stores}}
+  %tile = tile.load %view rows(%r) {
+    tile.at [%r] if %yes
+  } : !tile.view<!tile.gradient<bf16>, 1> -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @gradient_scalar(%view: !tile.view<!tile.gradient<bf16>, 1>, %at: i32) {
+  // expected-error@+1 {{result #0 must be i1, i32, i64, f32, f64, bf16 or f16}}
+  %element = tile.load_scalar %view[%at] : !tile.view<!tile.gradient<bf16>, 1>
+  return
+}
+
+// -----
+
+func.func @gradient_store(%view: !tile.view<!tile.gradient<bf16>, 1>, %tile: tensor<16x8xbf16>) {
+  %yes = arith.constant true
+  // expected-error@+1 {{moves elements of 'f32' to or from a tile of 'bf16'}}
+  tile.store %tile, %view rows(%r) {
+    tile.at [%r] if %yes
+  } : tensor<16x8xbf16>, !tile.view<!tile.gradient<bf16>, 1>
+  return
+}
 
 // -----
 

@@ -56,6 +56,17 @@ func.func @rows(%q: !tile.view<bf16, 3>, %lse: !tile.view<f32, 3>, %first: i32, 
   return
 }
 
+// CHECK-LABEL: func.func @gradients(
+// CHECK-SAME: %[[WIDE:[^:]*]]: tensor<64x32xf32>, %[[GRADIENT:[^:]*]]: !tile.view<!tile.gradient<bf16>, 2>
+func.func @gradients(%wide: tensor<64x32xf32>, %gradient: !tile.view<!tile.gradient<bf16>, 2>, %first: i32, %yes: i1) {
+  // CHECK: tile.store %[[WIDE]], %[[GRADIENT]] rows(%{{.*}}) {
+  // CHECK: } : tensor<64x32xf32>, !tile.view<!tile.gradient<bf16>, 2>
+  tile.store %wide, %gradient rows(%r) {
+    tile.at [%first, %r] if %yes
+  } : tensor<64x32xf32>, !tile.view<!tile.gradient<bf16>, 2>
+  return
+}
+
 // CHECK-LABEL: func.func @places(
 // CHECK-SAME: %[[X:[^:]*]]: tensor<64xf32>, %[[PLACES:[^:]*]]: tensor<64xi32>, %[[VIEW:[^:]*]]: !tile.view<f32, 2>
 func.func @places(%x: tensor<64xf32>, %places: tensor<64xi32>, %view: !tile.view<f32, 2>, %past: i32) {

@@ -16,6 +16,7 @@ Manifest example() {
   manifest.revision = "00ff";
   manifest.params = {{ManifestParam::Kind::kView, "q", "bf16", 3},
                      {ManifestParam::Kind::kView, "k", "bf16", 3, 64},
+                     {ManifestParam::Kind::kView, "d_k", "bf16", 3, 0, /*isGradient=*/true},
                      {ManifestParam::Kind::kView, "cu_seqlens_q", "int32", 1},
                      {ManifestParam::Kind::kI32, "window", "", 0},
                      {ManifestParam::Kind::kI64, "offset", "", 0},
@@ -41,6 +42,7 @@ constexpr const char *kText = "manifest 1\n"
                               "revision 00ff\n"
                               "param view q bf16 3\n"
                               "param view k bf16 3 64\n"
+                              "param gradient d_k bf16 3\n"
                               "param view cu_seqlens_q int32 1\n"
                               "param i32 window\n"
                               "param i64 offset\n"
@@ -71,7 +73,7 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(parsed->grid[0], expected.grid[0]);
   EXPECT_EQ(parsed->sharedBytes, 65536);
   EXPECT_EQ(parsed->scratchBytes, 512);
-  EXPECT_EQ(parsed->slotCount(), 5 + 7 + 3 + 1 + 1 + 1);
+  EXPECT_EQ(parsed->slotCount(), 5 + 7 + 5 + 3 + 1 + 1 + 1);
   EXPECT_EQ(parsed->serialize(), kText);
 }
 
@@ -141,6 +143,9 @@ TEST(Manifest, ErrorsNameLineAndRule) {
       {with("k bf16 3 64", "k bf16 3 0"), "the rows of a page must be an integer of at least 1"},
       {with("k bf16 3 64", "k bf16 3 64k"), "the rows of a page must be an integer of at least 1"},
       {with("k bf16 3 64", "k bf16 1 64"), "a view of pages must have at least 2 coordinates"},
+      {with("gradient d_k bf16 3", "gradient d_k int32 3"),
+       "the element type of a gradient must be bf16, fp16 or fp32"},
+      {with("gradient d_k bf16 3", "gradient d_k bf16 3 64"), "'gradient NAME DTYPE RANK', "},
       {with("k bf16 3 64", "k bf16 3 64 8"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]', "},
       {with("param i32 window", "param i8 window"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]', "},
       {with("param i32 window", "param"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]', "},

@@ -35,7 +35,6 @@ TEST(Spec, EveryBrokenRuleNamesFieldAndValue) {
       {[](Spec &s) { s.dtype = static_cast<DType>(-1); }, "dtype", "-1"},
       {[](Spec &s) { s.cacheDtype = DType::kFp8E4M3; }, "cache_dtype", "fp8_e4m3"},
       {[](Spec &s) { s.cacheDtype = DType::kFp8E5M2; }, "cache_dtype", "fp8_e5m2"},
-      {[](Spec &s) { s.gradDtype = DType::kF32; }, "grad_dtype", "fp32"},
       {[](Spec &s) { s.layout = static_cast<Layout>(2); }, "layout", "2"},
       {[](Spec &s) { s.queryHeads = 0; }, "query_heads", "0"},
       {[](Spec &s) { s.kvHeads = -1; }, "kv_heads", "-1"},
@@ -136,21 +135,19 @@ TEST(Spec, AnOperatorReadsOnlyItsOwnFields) {
 
 TEST(Spec, HasATypeForEachRole) {
   Spec spec = validSpec();
-  const auto expectTypes = [&](DType keyValue, DType gradient) {
+  const auto expectTypes = [&](DType keyValue) {
     const ElementTypes types = spec.types();
     EXPECT_EQ(types.of(TensorRole::kIo), DType::kBf16);
     EXPECT_EQ(types.of(TensorRole::kKeyValue), keyValue);
-    EXPECT_EQ(types.of(TensorRole::kGradient), gradient);
     EXPECT_EQ(types.of(TensorRole::kScale), DType::kF32);
     EXPECT_EQ(types.of(TensorRole::kStatistics), DType::kF32);
     EXPECT_EQ(types.of(TensorRole::kIndex), DType::kI32);
   };
-  expectTypes(DType::kBf16, DType::kBf16);
+  expectTypes(DType::kBf16);
   spec.cacheDtype = DType::kFp8E4M3;
-  spec.gradDtype = DType::kF32;
-  expectTypes(DType::kFp8E4M3, DType::kF32);
+  expectTypes(DType::kFp8E4M3);
   // A type that is written out and is the spec's dtype is no other spec.
-  spec.cacheDtype = spec.gradDtype = DType::kBf16;
+  spec.cacheDtype = DType::kBf16;
   EXPECT_TRUE(spec.validate().isOk());
 }
 
@@ -333,16 +330,12 @@ TEST(Problem, ATypeOfItsOwnIsPartOfTheKey) {
     return Problem::take(spec, kMaxima, def.fields, def.constants).key();
   };
   const std::string plain = keyOf();
-  spec.cacheDtype = spec.gradDtype = spec.dtype;
+  spec.cacheDtype = spec.dtype;
   EXPECT_EQ(keyOf(), plain);
   spec.cacheDtype = DType::kFp8E4M3;
   EXPECT_EQ(keyOf(), "window cache_dtype=fp8_e4m3" + plain.substr(plain.find(' ')));
   spec.op = Operator::kCombine; // reads no cache
   EXPECT_EQ(keyOf().find("cache_dtype"), std::string::npos);
-  spec.op = Operator::kWindow;
-  spec.cacheDtype.reset();
-  spec.gradDtype = DType::kF32;
-  EXPECT_NE(keyOf().find(" grad_dtype=fp32 group="), std::string::npos) << keyOf();
 }
 
 TEST(Problem, EachOperatorCompilesInWhatItReads) {

@@ -203,7 +203,7 @@ TEST(LanguageDeclarations, MistakesOfTensors) {
     return all.substr(0, all.find('\n'));
   };
   EXPECT_EQ(message("tensor a[b]: i64"),
-            "x.tile:2:14: error: a tensor holds io, f32, i32, bf16, fp16 or records, and no i64");
+            "x.tile:2:14: error: a tensor holds io, f32, i32, bf16, fp16, gradients or records, and no i64");
   EXPECT_EQ(message("record R { a: i32, b: f32 }\ntensor a[b]: R"),
             "x.tile:3:14: error: records in memory have fields of i32, and 'b' of 'R' is f32");
   EXPECT_EQ(message("tensor a[b, c, d, e, f]"), "x.tile:2:8: error: a tensor has 1 to 4 coordinates, this one has 5");

@@ -321,6 +321,7 @@ TEST(BlockRanges, BadArgumentsAreNamedBothWays) {
       {"block_list.size", "must be", [](Good &g) { g.list.tensor.size = 0; }},
       {"block_list.dtype", "NSA_INT32", [](Good &g) { g.list.tensor.dtype = NSA_FP32; }},
       {"block_list.rank", "from 1 to 5", [](Good &g) { g.list.tensor.rank = 6; }},
+      {"block_list.accumulate", "must be 0", [](Good &g) { g.list.tensor.accumulate = 1; }},
       {"block_list.rank", "must be 4", [](Good &g) { g.list.tensor.rank = 3; }},
       {"block_list.shape[1]", "negative", [](Good &g) { g.list.tensor.shape[1] = -1; }},
       {"block_list.data", "null", [](Good &g) { g.list.tensor.data = nullptr; }},

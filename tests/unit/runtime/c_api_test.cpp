@@ -100,7 +100,7 @@ TEST_F(CApi, EverySlotIsFilled) {
                                    batchStride * 16 * 4,
                                    4,
                                    1,
-                                   0,
+                                   kViewHoldsFloats,
                                    packed ? address(plan.workspace) : 0,
                                    packed ? 8u : 0u,
                                    packed ? 1u : 0u,

@@ -136,6 +136,24 @@ TEST_F(LoadedKernelTest, ATensorOfAnotherOperatorIsRefused) {
             "invalid argument: operator = nothing: must be an operator of this library");
 }
 
+TEST_F(LoadedKernelTest, AGradientIsAGradientOfTheOperator) {
+  const auto errorOf = [&](const std::string &op, const std::string &params) {
+    const KernelText text{.params = params, .grid = "1 ; 1 ; 1"};
+    Result<Manifest> manifest = Manifest::parse(manifestOf(text, {}));
+    EXPECT_TRUE(manifest) << manifest.status().toString();
+    manifest->op = op;
+    return LoadedKernel::load(*device, "", std::make_shared<const Manifest>(std::move(*manifest)), copyingCode(5))
+        .status();
+  };
+  EXPECT_TRUE(errorOf("attention_dq", "param gradient d_q bf16 3\n").isOk());
+  EXPECT_NE(errorOf("attention_dq", "param view d_q bf16 3\n").toString().find("param d_q = view: must be a gradient"),
+            std::string::npos);
+  EXPECT_NE(errorOf("attention_dq", "param gradient q bf16 3\n").toString().find("must not be a gradient"),
+            std::string::npos);
+  EXPECT_NE(errorOf("attention_dq", "param gradient d_q fp32 3\n").toString().find("must be of dtype bf16"),
+            std::string::npos);
+}
+
 TEST_F(LoadedKernelTest, AViewHasATypeOfTheProblemAndTheOneThatIsBound) {
   EXPECT_NE(launch("param view k fp32 3\n").toString().find("param k = view: must be of dtype bf16"),
             std::string::npos);

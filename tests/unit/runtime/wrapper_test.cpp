@@ -31,6 +31,14 @@ TEST(Wrapper, ATensorIsMadeFromPointersAndContainers) {
   expectMatrix(nsa::Tensor(floats.data(), NSA_BF16, {3, 4}), floats.data(), NSA_BF16);
 }
 
+TEST(Wrapper, ATensorMayBeAddedTo) {
+  float data[12] = {};
+  const nsa::Tensor tensor(data, NSA_FP32, {3, 4});
+  EXPECT_EQ(tensor.c().accumulate, 0);
+  EXPECT_EQ(tensor.accumulated().c().accumulate, 1);
+  expectMatrix(tensor.accumulated(), data, NSA_FP32);
+}
+
 TEST(Wrapper, TheRankMayBeKnownAtRunTime) {
   const float data[24] = {};
   for (std::size_t rank = 1; rank <= nsa::Extents::kMost; ++rank) {
