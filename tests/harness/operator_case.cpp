@@ -319,6 +319,19 @@ std::vector<OperatorCase> operatorTable() {
              spec.layout = Layout::kPacked;
            },
            {{50, 0, 70, 30}, {60, 0, 100, 30}});
+  // Places in lists take most of a chunk of queries.
+  for (const Layout layout : {Layout::kDense, Layout::kPacked})
+    gradient(
+        "chunks_of_slots_" + std::string(layoutName(layout)),
+        [&](Spec &s) {
+          s.queryHeads = 32, s.kvHeads = 8, s.qkDim = 64, s.vDim = 16, s.selCount = 24;
+          s.layout = layout;
+        },
+        layout == Layout::kDense ? tools::SequenceLengths{{170}, {190}}
+                                 : tools::SequenceLengths{{50, 0, 90, 40}, {60, 0, 100, 40}});
+  Spec wideGroup = smallSpec(Operator::kSelBwd, DType::kBf16);
+  wideGroup.queryHeads = 64, wideGroup.kvHeads = 1, wideGroup.qkDim = wideGroup.vDim = 16;
+  add("sel_bwd_wide_group", wideGroup, {{130}, {130}});
   for (int32_t branches = 1; branches < kAllBranches; ++branches) {
     Spec spec = smallSpec(Operator::kNsaBwd, DType::kBf16);
     spec.branches = branches;

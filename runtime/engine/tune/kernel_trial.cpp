@@ -7,6 +7,7 @@
 #include "runtime/engine/tune/drawn_values.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <random>
 
@@ -323,7 +324,8 @@ Result<DeviceBuffer *> KernelTrial::addBuffer(const std::vector<int32_t> &values
 
 Status KernelTrial::addIndex(KernelCall &call, const Lengths &lengths, std::span<const int32_t> lists) {
   const OperatorDef &def = definitionOf(spec.op);
-  if (!def.mayTake(View::kListLengths) && !def.mayTake(View::kDkPieces))
+  const auto mayTake = [&](View view) { return def.mayTake(view); };
+  if (std::ranges::none_of(std::array{View::kListLengths, View::kDkPieces, View::kDqSlots}, mayTake))
     return Status::ok();
   const int64_t item = itemQueries(spec, maxima), heads = spec.kvHeads;
   const DrawnIndex drawn(spec, {lengths.q, lengths.k}, lists, item);

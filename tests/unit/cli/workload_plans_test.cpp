@@ -3,6 +3,7 @@
 #include "autotune/workload/tune_jobs.h"
 #include "runtime/base/config_text.h"
 #include "runtime/engine/graph/pipeline.h"
+#include "runtime/engine/graph/routing.h"
 #include "tests/harness/scratch.h"
 #include "tests/harness/seed.h"
 #include "tools/nsa/files/find_workload.h"
@@ -124,8 +125,10 @@ TEST(WorkloadPlans, WhatTheLibraryWritesIsReadAsTheSame) {
     if (fieldsOf(spec.op) & kQk)
       EXPECT_EQ(plan.spec.scale, spec.scale) << line;
     std::set<std::string> wanted, problems;
-    for (const Step &step : stepsOf(spec, maxima))
-      wanted.insert(Problem::make(step.spec, step.maxima).key());
+    // Both ways to the gradient of queries, between which a threshold chooses.
+    for (const Spec &way : {spec, routingOf(spec, maxima, {}).spec})
+      for (const Step &step : stepsOf(way, maxima))
+        wanted.insert(Problem::make(step.spec, step.maxima).key());
     const Result<std::vector<TuneJob>> jobs = expand({*workload});
     ASSERT_TRUE(jobs) << jobs.status().toString();
     for (const TuneJob &job : *jobs)
