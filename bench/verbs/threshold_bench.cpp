@@ -56,6 +56,15 @@ std::vector<Switch> switchesOf(const Spec &spec) {
                       Operator::kSel,
                       spec.selBlock,
                       int64_t{spec.selCount} * spec.selBlock});
+  switches.push_back({std::string(kSlotsRoute),
+                      PayingSide::kFrom,
+                      "query by query",
+                      "block by block",
+                      {{Operator::kSelBwd, std::string(kQueriesVariant)}},
+                      {{Operator::kSelBwd, std::string(kSlotsVariant)}},
+                      Operator::kSelDq,
+                      int64_t{spec.selCount} * spec.selBlock,
+                      int64_t{4} * spec.selCount * spec.selBlock});
   return switches;
 }
 
@@ -294,8 +303,10 @@ private:
     BenchCase benchCase = promptCase(named.name, named.spec, tokens);
     benchCase.spec.op = leg.op;
     tools::OperatorInputs inputs = drawInputs(benchCase);
-    if (definitionOf(leg.op).keys == MetKeys::kListed)
+    if (leg.op == Operator::kSel)
       listAllBlocks(benchCase.spec, inputs);
+    if (definitionOf(leg.op).gradientOf != leg.op)
+      NSA_RETURN_IF_ERROR(tools::addSaved(inputs, device.engine(false), device.accelerator()));
     Ready made;
     NSA_ASSIGN_OR_RETURN(made.arena, device.arena(std::move(inputs), choice.lengths.warmUps));
     NSA_ASSIGN_OR_RETURN(nsa_engine * engine, engineFor(leg.variant));

@@ -28,6 +28,10 @@ bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima)
   return route.threshold != StoredRoute::kNever && std::min(longest, all) <= route.threshold;
 }
 
+bool slotsPay(const StoredRoute &route, const Maxima &maxima) {
+  return route.threshold != StoredRoute::kNever && bucketOf(maxima.seqlenK) >= route.threshold;
+}
+
 std::string splitsRoute(const Spec &spec, const Maxima &maxima) {
   if (!sharesKeys(spec, maxima))
     return "";

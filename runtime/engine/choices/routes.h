@@ -49,6 +49,9 @@ bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima)
 // `sel_dq_slots` is faster, with the kernels that it needs. The route is used in `sel_bwd` and `nsa_bwd`.
 inline constexpr std::string_view kSlotsRoute = "sel_bwd.slots_from", kSlotsVariant = "sel_dq_slots",
                                   kQueriesVariant = "sel_dq";
+// Returns whether `sel_dq_slots` is the faster way in a call with the given maxima. One plan is used for all lengths of
+// a bucket, so the greatest length of the bucket is compared.
+bool slotsPay(const StoredRoute &route, const Maxima &maxima);
 
 // In decode with few queries, several programs of a grid share the keys of a query. splitsRoute returns the name of the
 // route that sets the number of these programs: "decode.splits batch=64 seqlen_k=65536 seqlen_q=1", with sizes rounded

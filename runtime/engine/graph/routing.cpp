@@ -30,13 +30,13 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
       routing.spec.keySplits =
           static_cast<int32_t>(std::clamp<int64_t>(routing.splits->threshold, 1, KeySplits::kMost));
   }
-  if (definitionOf(spec.op).isGradient() && definitionOf(spec.op).mayTake(View::kBlockIndex) &&
-      spec.hasBranch(kBranchSel)) {
+  const OperatorDef &def = definitionOf(spec.op);
+  if (def.isGradient() && def.mayTake(View::kBlockIndex) && (!def.hasBranches() || spec.hasBranch(kBranchSel))) {
     Spec dq = spec;
     dq.op = Operator::kSelDq;
     if (isAsMeasured(dq, maxima))
       routing.slots = measured(routeFamily(dq), std::string(kSlotsRoute));
-    const bool pays = routing.slots ? bucketOf(maxima.seqlenK) >= routing.slots->threshold : takesSlots(spec);
+    const bool pays = routing.slots ? slotsPay(*routing.slots, maxima) : takesSlots(spec);
     routing.spec.dqSlots = rules.forceVariant == kSlotsVariant || (pays && rules.forceVariant != kQueriesVariant);
   }
   return routing;

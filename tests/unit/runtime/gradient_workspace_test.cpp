@@ -44,25 +44,37 @@ struct GradientSizes {
     return std::clamp<int64_t>(std::min(ceildiv(2048, programs), most), 1, 16);
   }
 
+  // What a query has in the chunk's memory for each place of its list.
+  int64_t slotsRow() const { return s.dqSlots ? int64_t{4} * s.queryHeads * s.selCount * s.qkDim : 0; }
+  int64_t chunkRows(bool isGpu) const {
+    const int64_t out = int64_t{s.queryHeads} * s.vDim * element, sum = int64_t{4} * s.queryHeads * s.qkDim;
+    const int64_t bytes = int64_t{!isGpu ? 32 : s.dqSlots ? 1024 : 512} << 20;
+    const int64_t most = bytes / ((3 * out + sum + slotsRow()) * entries) / 64 * 64;
+    return entries * std::min(std::max<int64_t>(most, 64), std::max<int64_t>(isPacked ? m.tokensQ : m.seqlenQ, 1));
+  }
+
   void addChunk(bool isGpu) {
     const int64_t out = int64_t{s.queryHeads} * s.vDim * element, sum = int64_t{4} * s.queryHeads * s.qkDim;
-    const int64_t most = (int64_t{isGpu ? 512 : 32} << 20) / ((3 * out + sum) * entries) / 64 * 64;
-    const int64_t queries =
-        entries * std::min(std::max<int64_t>(most, 64), std::max<int64_t>(isPacked ? m.tokensQ : m.seqlenQ, 1));
+    const int64_t queries = chunkRows(isGpu);
     for (const bool has : {hasCmp, hasSel, hasWin})
       if (has)
         pieces.push_back(queries * out);
     pieces.push_back(queries * sum);
   }
 
-  void addIndex() {
+  void addIndex(bool isGpu) {
     const int64_t tiles = ceildiv(bucket(m.seqlenK), int64_t{64} * s.selBlock);
     const int64_t programs = bucket(m.batch) * bucket(tiles) * bucket(s.kvHeads);
     const int64_t shares = std::clamp<int64_t>(std::min(ceildiv(2048, programs), bucket(m.seqlenQ) / 128), 1, 64);
     pieces.push_back(4 * rows * s.kvHeads);
-    pieces.push_back(4 * shares * m.batch * s.kvHeads * ceildiv(ceildiv(m.seqlenK, s.selBlock), 128) * 128);
+    const int64_t blockRow = m.batch * s.kvHeads * ceildiv(ceildiv(m.seqlenK, s.selBlock), 128) * 128;
+    pieces.push_back(4 * shares * blockRow);
     const int64_t offsets = isPacked ? m.batch * (m.seqlenK / s.selBlock + 3) : ceildiv(m.seqlenK, s.selBlock) + 1;
-    pieces.push_back(4 * entries * s.kvHeads * (offsets + (isPacked ? m.tokensQ : m.seqlenQ) * s.selCount));
+    const int64_t places = entries * s.kvHeads * (offsets + (isPacked ? m.tokensQ : m.seqlenQ) * s.selCount);
+    pieces.push_back(4 * places);
+    if (s.dqSlots)
+      for (const int64_t bytes : {4 * places, 8 * blockRow, chunkRows(isGpu) * slotsRow()})
+        pieces.push_back(bytes);
   }
 
   void addPieces() {
@@ -102,7 +114,7 @@ struct GradientSizes {
         addPair(m.batch * blocks, 4 * shares);
     }
     if (hasSel) {
-      addIndex();
+      addIndex(isGpu);
       addPieces();
     }
     if (hasWin)
@@ -139,6 +151,7 @@ TEST(GradientWorkspace, IsTheFormula) {
     spec.branches = static_cast<int32_t>(between(1, kAllBranches));
     spec.cmpKind = static_cast<CmpKind>(between(0, 2));
     spec.mlpHidden = static_cast<int32_t>(between(1, 300));
+    spec.dqSlots = spec.hasBranch(kBranchSel) && between(0, 1);
     Maxima maxima;
     maxima.batch = between(0, 1) ? 1 : between(1, 40);
     maxima.seqlenK = int64_t{1} << between(0, 17);
@@ -164,8 +177,8 @@ TEST(GradientWorkspace, OfALongSequenceIsAsDocumented) {
     size_t mebibytes;
   } rows[] = {{"nsa128", 64, 4, 128, 2946},
               {"nsa192", 64, 4, 192, 3498},
-              {"gqa4", 32, 8, 128, 4965},
-              {"mha1", 16, 16, 128, 9019}};
+              {"gqa4", 32, 8, 128, 5536},
+              {"mha1", 16, 16, 128, 9654}};
   for (const auto &row : rows) {
     Spec spec;
     spec.op = Operator::kNsaBwd;
@@ -173,6 +186,7 @@ TEST(GradientWorkspace, OfALongSequenceIsAsDocumented) {
     spec.kvHeads = row.kvHeads;
     spec.qkDim = row.qkDim;
     spec.vDim = 128;
+    spec.dqSlots = takesSlots(spec);
     const Maxima maxima{.batch = 1, .tokensQ = 131072, .seqlenQ = 131072, .seqlenK = 131072};
     const size_t bytes = WorkspaceLayout(spec, maxima, 0, /*isGpu=*/true).bytes;
     EXPECT_EQ((bytes + (1 << 20) - 1) >> 20, row.mebibytes) << row.name;

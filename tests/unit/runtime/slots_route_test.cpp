@@ -1,0 +1,72 @@
+// Which way the gradient of the queries of `sel` is computed: by the rule, or as a stored threshold says.
+#include "runtime/base/key_splits.h"
+#include "runtime/engine/graph/routing.h"
+
+#include <gtest/gtest.h>
+
+namespace nsa {
+namespace {
+
+Spec gradientOf(Operator op, int32_t group) {
+  Spec spec;
+  spec.op = op;
+  spec.kvHeads = 2;
+  spec.queryHeads = 2 * group;
+  spec.qkDim = spec.vDim = 128;
+  return spec;
+}
+Maxima tokens(int64_t count) { return {.batch = 1, .tokensQ = count, .seqlenQ = count, .seqlenK = count}; }
+
+bool takesSlotsIn(const Spec &spec, int64_t count, const RouteRules &rules = {}, const FindRoute &find = nullptr) {
+  const Routing routing = routingOf(spec, tokens(count), rules, find);
+  bool hasSlots = false, hasQueries = false;
+  for (const Step &step : routing.steps()) {
+    hasSlots |= step.spec.op == Operator::kSelDqSlots;
+    hasQueries |= step.spec.op == Operator::kSelDq;
+  }
+  EXPECT_NE(hasSlots, hasQueries);
+  return hasSlots;
+}
+
+TEST(SlotsRoute, TheRuleTakesSlotsForSmallGroups) {
+  for (const Operator op : {Operator::kSelBwd, Operator::kNsaBwd}) {
+    EXPECT_TRUE(takesSlotsIn(gradientOf(op, 1), 4096));
+    EXPECT_TRUE(takesSlotsIn(gradientOf(op, 4), 4096));
+    EXPECT_FALSE(takesSlotsIn(gradientOf(op, 5), 4096));
+  }
+  // Keys and values of a block do not fit in the shared memory of every GPU.
+  Spec wide = gradientOf(Operator::kSelBwd, 1);
+  wide.dtype = DType::kF32;
+  EXPECT_FALSE(takesSlotsIn(wide, 4096));
+}
+
+TEST(SlotsRoute, AStoredThresholdDecides) {
+  for (const Operator op : {Operator::kSelBwd, Operator::kNsaBwd})
+    for (const int32_t group : {1, 16}) {
+      const Spec spec = gradientOf(op, group);
+      int64_t threshold = 4096;
+      const FindRoute find = [&](const std::string &family, const std::string &name) -> std::optional<StoredRoute> {
+        Spec queries = spec;
+        queries.op = Operator::kSelDq;
+        if (name != kSlotsRoute || family != routeFamily(queries))
+          return std::nullopt;
+        StoredRoute route;
+        route.threshold = threshold;
+        return route;
+      };
+      EXPECT_FALSE(takesSlotsIn(spec, 2048, {}, find));
+      EXPECT_TRUE(takesSlotsIn(spec, 4096, {}, find));
+      EXPECT_EQ(takesSlotsIn(spec, 4096, {.ignoreThresholds = true}, find), group == 1);
+      threshold = StoredRoute::kNever;
+      EXPECT_FALSE(takesSlotsIn(spec, 65536, {}, find));
+    }
+}
+
+TEST(SlotsRoute, AForcedWayIsTaken) {
+  const Spec spec = gradientOf(Operator::kSelBwd, 16);
+  EXPECT_TRUE(takesSlotsIn(spec, 4096, {.forceVariant = std::string(kSlotsVariant)}));
+  EXPECT_FALSE(takesSlotsIn(gradientOf(Operator::kSelBwd, 1), 4096, {.forceVariant = std::string(kQueriesVariant)}));
+}
+
+} // namespace
+} // namespace nsa
