@@ -46,7 +46,9 @@ inline void countParts(KernelCall &call, const Spec &, const WorkspaceLayout &la
   setSplits(call, layout.parts.own);
 }
 // Compressed keys are attended without a window, whatever the window of nsa is.
-inline void dropWindow(KernelCall &call) { setScalar(call.scalars, Scalar::kWindow, call.grid.maxSeqlenK); }
+inline void dropWindow(KernelCall &call) {
+  setScalar(call.scalars, Scalar::kWindow, std::max(call.grid.maxSeqlenK, int64_t{1} << 30));
+}
 inline void countCmpParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout, const Call &) {
   setSplits(call, layout.parts.cmp);
   dropWindow(call);
