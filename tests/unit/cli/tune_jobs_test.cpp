@@ -201,7 +201,8 @@ TEST(TuneJobs, OfADirectionAreThoseOfItsPasses) {
   const auto [backward, ofBackward] = problems(TuneDirection::kBackward);
   const auto [both, ofBoth] = problems(TuneDirection::kBoth);
   const std::string call = "two nsa_bwd fp32 dense 1x128 ";
-  for (const char *role : {"gates", "dq_cmp", "dq_slots", "dq_win", "dkv_cmp", "dkv_sel", "dkv_win", "index_fill", "dx"})
+  for (const char *role :
+       {"gates", "dq_cmp", "dq_slots", "dq_win", "dkv_cmp", "dkv_sel", "dkv_win", "index_fill", "dx"})
     EXPECT_TRUE(std::ranges::count(backward, call + role)) << role;
   // The gradient computes again what the forward pass has not saved, with the same kernels.
   for (const char *role : {"compress", "cmp", "sel", "win"}) {
