@@ -341,6 +341,14 @@ RouteDescription describeRoute(const Routing &routing, const Step &step) {
                          : routing.splits    ? routing.splits->name
                                              : "decode_splits";
   }
+  const bool hasSlots = step.spec.op == Operator::kSelDqSlots;
+  if (routing.slots && (hasSlots || step.spec.op == Operator::kSelDq)) {
+    route.name = hasSlots ? kSlotsVariant : kQueriesVariant;
+    route.threshold = routing.slots->threshold;
+    route.source = kSlotsRoute;
+    route.why = "the gradient of queries is computed block by block from the threshold on, as measured";
+    return route;
+  }
   if (!(routesOf(spec, maxima) & step.node->shortcut))
     return route;
   route.name = "dense";

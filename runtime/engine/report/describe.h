@@ -64,10 +64,12 @@ std::string describeTuningElsewhere(const StoredChoice &choice, double milliseco
 // Says which kind of kernel computes a part of an operator. For some parts of an operator, the lengths decide between
 // two kinds of kernel, such as dense attention and attention to selected blocks.
 struct RouteDescription {
-  std::string part{};    // roleName
-  std::string name{};    // name of the way; "" where there is only one
-  int64_t threshold = 0; // dense attention is taken up to this many keys of a sequence; StoredRoute::kNever: never
-  std::string source{};  // "exact", or the name of the measured threshold
+  std::string part{}; // roleName
+  std::string name{}; // name of the way; "" where there is only one
+  // Dense attention is taken up to this many keys of a sequence, and the gradient of queries is computed block by block
+  // from this many on; StoredRoute::kNever: never.
+  int64_t threshold = 0;
+  std::string source{}; // "exact", or the name of the measured threshold
   std::string why{};
   std::array<int64_t, 3> splits{}; // programs that share keys, by branch
   std::string

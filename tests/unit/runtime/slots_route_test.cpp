@@ -1,6 +1,7 @@
 // Which way the gradient of the queries of `sel` is computed: by the rule, or as a stored threshold says.
 #include "runtime/base/key_splits.h"
 #include "runtime/engine/graph/routing.h"
+#include "runtime/engine/report/describe.h"
 
 #include <gtest/gtest.h>
 
@@ -60,6 +61,31 @@ TEST(SlotsRoute, AStoredThresholdDecides) {
       threshold = StoredRoute::kNever;
       EXPECT_FALSE(takesSlotsIn(spec, 65536, {}, find));
     }
+}
+
+TEST(SlotsRoute, IsExplainedWhereItWasMeasured) {
+  const FindRoute find = [](const std::string &, const std::string &) -> std::optional<StoredRoute> {
+    StoredRoute route;
+    route.threshold = 4096;
+    return route;
+  };
+  for (const auto &[count, name] : {std::pair(2048, kQueriesVariant), {8192, kSlotsVariant}}) {
+    const Routing measured = routingOf(gradientOf(Operator::kNsaBwd, 1), tokens(count), {}, find);
+    const Routing ruled = routingOf(gradientOf(Operator::kNsaBwd, 1), tokens(count), {});
+    int explained = 0;
+    for (const Step &step : measured.steps()) {
+      const RouteDescription route = describeRoute(measured, step);
+      if (route.name.empty())
+        continue;
+      ++explained;
+      EXPECT_EQ(route.name, name);
+      EXPECT_EQ(route.source, kSlotsRoute);
+      EXPECT_EQ(route.threshold, 4096);
+    }
+    EXPECT_EQ(explained, 1);
+    for (const Step &step : ruled.steps())
+      EXPECT_EQ(describeRoute(ruled, step).name, "");
+  }
 }
 
 TEST(SlotsRoute, AForcedWayIsTaken) {
