@@ -183,7 +183,7 @@ std::vector<CompileCall> selGradientCalls(const Shape &shape, int selBlock, int 
                 {"sel_count", std::to_string(selCount)}});
   std::vector<CompileCall> calls = {callOf("sel_dq", fixed), callOf("sel_dkv", fixed)};
   // The rule takes slots only where a block's keys and values fit beside others (takesSlots).
-  if (selBlock * (shape.qkDim + shape.vDim) * (shape.dtype == "fp32" ? 4 : 2) <= 48 << 10)
+  if (selBlock * (shape.qkDim + shape.vDim) * (std::string_view(shape.dtype) == "fp32" ? 4 : 2) <= 48 << 10)
     calls.push_back(callOf("sel_dq_slots", fixed));
   Fixed slots = fixed;
   slots.erase("v_dim");

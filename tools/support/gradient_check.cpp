@@ -246,7 +246,8 @@ private:
   // What the forward pass saved, of all rows.
   reference::NsaResult savedNsa(const reference::Nsa &nsa) const {
     constexpr T kOuts[] = {T::kOCmp, T::kOSel, T::kOWin}, kLses[] = {T::kLseCmp, T::kLseSel, T::kLseWin};
-    reference::NsaResult saved{.sequences = sequences, .compressed = {}, .blockLists = {}, .branches = {}, .out = {}};
+    reference::NsaResult saved{
+        .sequences = sequences, .compressed = {}, .blockLists = {}, .branches = {}, .out = {}, .reads = {}};
     for (size_t i = 0; i < reference::kBranchCount; ++i)
       if (spec.hasBranch(1 << i)) {
         saved.branches[i].out = reference::readRows(sequences, in(kOuts[i]), spec.queryHeads, spec.vDim);
