@@ -79,6 +79,8 @@ private:
             "gates = ms_gates",
             "dq cmp = ms_dq_cmp",
             "dq sel = ms_dq_sel",
+            "dq slots = ms_dq_slots",
+            "sum slots = ms_sum_slots",
             "dq win = ms_dq_win",
             "dkv cmp = ms_dkv_cmp",
             "dkv sel = ms_dkv_sel",

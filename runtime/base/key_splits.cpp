@@ -111,10 +111,15 @@ GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
   return parts;
 }
 
-bool takesSlots(const Spec &spec) {
-  constexpr int64_t kMostGroup = 4, kMostBytes = int64_t{48} << 10;
-  const int64_t keyBytes = (int64_t{spec.qkDim} + spec.vDim) * dtypeBytes(spec.dtype);
-  return spec.group() <= kMostGroup && spec.selBlock * keyBytes <= kMostBytes;
+bool takesSlots(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kMostGroup = 4, kRows = 16, kMostShared = int64_t{64} << 10;
+  constexpr int64_t kLeastQueries = 64, kMostSlots = int64_t{1} << 30;
+  const auto padded = [](int64_t extent) { return (extent + kRows - 1) / kRows * kRows; };
+  const int64_t rowBytes = (padded(spec.qkDim) + padded(spec.vDim)) * dtypeBytes(spec.dtype);
+  const Saturated slots = Saturated(spec.layout == Layout::kPacked ? 1 : maxima.batch) * kLeastQueries *
+                          (int64_t{4} * spec.queryHeads * spec.selCount) * spec.qkDim;
+  return spec.group() <= kMostGroup && (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared &&
+         slots.value() <= kMostSlots;
 }
 
 int64_t indexPlaces(const Spec &spec, const Maxima &maxima) {

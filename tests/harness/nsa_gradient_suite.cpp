@@ -170,14 +170,16 @@ TEST_F(NsaGradients, ReportAWrongIndex) {
     const struct {
       const char *what;
       std::function<void(std::span<int32_t>)> change;
-    } wrongs[] = {{"a query in the place of another one", [&](auto own) { own[blocks + 1] += 1; }},
-                  {"two queries exchanged", [&](auto own) { std::swap(own[blocks + 1], own[blocks + 2]); }},
-                  {"a query that does not exist", [&](auto own) { own[blocks + 3] = 1 << 30; }},
-                  {"a query below 0", [&](auto own) { own[blocks + 3] = -7; }},
-                  {"an offset behind all entries", [&](auto own) { own[4] = 1 << 30; }},
-                  {"an offset below 0", [&](auto own) { own[4] = -(1 << 30); }},
-                  {"an entry too much", [&](auto own) { own[blocks] += 1; }},
-                  {"all zeros", [&](auto own) { std::ranges::fill(own.first(blocks + 1), 0); }}};
+    } wrongs[] = {
+        {"a query in the place of another one", [&](auto own) { own[blocks + 1] += 1; }},
+        {"two queries exchanged", [&](auto own) { std::swap(own[blocks + 1], own[blocks + 2]); }},
+        {"a query that does not exist", [&](auto own) { own[blocks + 3] = 1 << 30; }},
+        {"a query below 0", [&](auto own) { own[blocks + 3] = -7; }},
+        {"an offset behind all entries", [&](auto own) { own[4] = 1 << 30; }},
+        {"an offset below 0", [&](auto own) { own[4] = -(1 << 30); }},
+        {"most offsets behind all entries", [&](auto own) { std::ranges::fill(own.first(blocks - 1), 1 << 30); }},
+        {"an entry too much", [&](auto own) { own[blocks] += 1; }},
+        {"all zeros", [&](auto own) { std::ranges::fill(own.first(blocks + 1), 0); }}};
     for (const auto &wrong : wrongs) {
       SCOPED_TRACE(wrong.what);
       OperatorInputs inputs = right;

@@ -102,7 +102,7 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
   if (definitionOf(spec.op).isAttentionGradient()) {
     if (spec.op == Operator::kSelBwd) {
       kernels.insert(kernels.end(), {"deltas", "index_lengths", "index_check", "index_counts", "index_fill"});
-      if (takesSlots(spec))
+      if (takesSlots(spec, maxima))
         kernels.insert(kernels.end(), {"index_slots", "index_ranges", "sel_dq_slots", "sum_slots"});
       else
         kernels.push_back("sel_dq");
@@ -135,14 +135,14 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     const bool cmp = spec.hasBranch(kBranchCmp), sel = spec.hasBranch(kBranchSel), win = spec.hasBranch(kBranchWin);
     add(cmp, {"compress"});
     add(sel, {"index_lengths", "index_check", "index_counts", "index_fill"});
-    add(sel && takesSlots(spec), {"index_slots"});
+    add(sel && takesSlots(spec, maxima), {"index_slots"});
     add(cmp, {"cmp"});
     add(sel, {"sel"});
     add(win, {"window"});
     add(true, {"combine_bwd"});
     add(cmp, {"attention_dq"});
-    add(sel && !takesSlots(spec), {"sel_dq"});
-    add(sel && takesSlots(spec), {"index_ranges", "sel_dq_slots", "sum_slots"});
+    add(sel && !takesSlots(spec, maxima), {"sel_dq"});
+    add(sel && takesSlots(spec, maxima), {"index_ranges", "sel_dq_slots", "sum_slots"});
     add(win, {"attention_dq"});
     add(cmp, {"attention_dkv"});
     add(cmp && GradientParts::make(spec, maxima).cmp > 1, {"sum_parts"});

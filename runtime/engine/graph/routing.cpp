@@ -34,10 +34,12 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
   if (def.isGradient() && def.mayTake(View::kBlockIndex) && (!def.hasBranches() || spec.hasBranch(kBranchSel))) {
     Spec dq = spec;
     dq.op = Operator::kSelDq;
-    if (isAsMeasured(dq, maxima))
+    const bool isForced = rules.forceVariant == kSlotsVariant || rules.forceVariant == kQueriesVariant;
+    if (!isForced && isAsMeasured(dq, maxima))
       routing.slots = measured(routeFamily(dq), std::string(kSlotsRoute));
-    const bool pays = routing.slots ? slotsPay(*routing.slots, maxima) : takesSlots(spec);
-    routing.spec.dqSlots = rules.forceVariant == kSlotsVariant || (pays && rules.forceVariant != kQueriesVariant);
+    routing.spec.dqSlots = isForced        ? rules.forceVariant == kSlotsVariant
+                           : routing.slots ? slotsPay(*routing.slots, maxima)
+                                           : takesSlots(spec, maxima);
   }
   return routing;
 }

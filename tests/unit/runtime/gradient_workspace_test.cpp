@@ -186,8 +186,8 @@ TEST(GradientWorkspace, OfALongSequenceIsAsDocumented) {
     spec.kvHeads = row.kvHeads;
     spec.qkDim = row.qkDim;
     spec.vDim = 128;
-    spec.dqSlots = takesSlots(spec);
     const Maxima maxima{.batch = 1, .tokensQ = 131072, .seqlenQ = 131072, .seqlenK = 131072};
+    spec.dqSlots = takesSlots(spec, maxima);
     const size_t bytes = WorkspaceLayout(spec, maxima, 0, /*isGpu=*/true).bytes;
     EXPECT_EQ((bytes + (1 << 20) - 1) >> 20, row.mebibytes) << row.name;
     if (row.kvHeads == 4)

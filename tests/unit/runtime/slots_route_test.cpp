@@ -39,6 +39,14 @@ TEST(SlotsRoute, TheRuleTakesSlotsForSmallGroups) {
   Spec wide = gradientOf(Operator::kSelBwd, 1);
   wide.dtype = DType::kF32;
   EXPECT_FALSE(takesSlotsIn(wide, 4096));
+  // 64 queries of each of many sequences have more slots than a chunk holds.
+  Spec heads = gradientOf(Operator::kSelBwd, 4);
+  Maxima many = tokens(4096);
+  EXPECT_TRUE(takesSlots(heads, many));
+  many.batch = 1024;
+  EXPECT_FALSE(takesSlots(heads, many));
+  heads.layout = Layout::kPacked;
+  EXPECT_TRUE(takesSlots(heads, many));
 }
 
 TEST(SlotsRoute, AStoredThresholdDecides) {
