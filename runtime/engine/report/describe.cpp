@@ -341,8 +341,8 @@ RouteDescription describeRoute(const Routing &routing, const Step &step) {
                          : routing.splits    ? routing.splits->name
                                              : "decode_splits";
   }
-  const bool hasSlots = step.spec.op == Operator::kSelDqSlots;
-  if (routing.slots && (hasSlots || step.spec.op == Operator::kSelDq)) {
+  const bool hasSlots = step.role == Role::kDqSlots;
+  if (routing.slots && (hasSlots || step.role == Role::kDq || step.role == Role::kDqSel)) {
     route.name = hasSlots ? kSlotsVariant : kQueriesVariant;
     route.threshold = routing.slots->threshold;
     route.source = kSlotsRoute;
