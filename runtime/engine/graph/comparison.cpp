@@ -33,7 +33,7 @@ size_t Definitions::workspaceBytes() const {
 }
 
 bool isComparable(const Step &step) {
-  // Zeros of queries that nothing reads are those of all queries, for which a chunk has no memory.
+  // `zero_queries` writes the rows of all queries at once, and a chunk has no memory for them.
   return definitionOf(step.spec.op).tuning == OperatorDef::Tuning::kAlone && !step.node->writesCache &&
          step.role != Role::kZeroQueries;
 }
