@@ -466,19 +466,24 @@ void addReferenceSaved(OperatorInputs &inputs) {
     ReferenceSaved(inputs).addNsa();
 }
 
-Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &accelerator) {
-  const OperatorDef &gradient = definitionOf(inputs.spec.op), &forward = definitionOf(gradient.gradientOf);
-  assert(gradient.op != forward.op);
-  OperatorInputs own{.spec = inputs.spec, .maxima = inputs.maxima, .extents = inputs.extents, .tensors = {}};
-  own.spec.op = forward.op;
-  for (const auto &[tensor, values] : inputs.tensors)
+OperatorInputs forwardInputs(const OperatorInputs &gradient) {
+  const OperatorDef &forward = definitionOf(definitionOf(gradient.spec.op).gradientOf);
+  assert(gradient.spec.op != forward.op);
+  OperatorInputs inputs{.spec = gradient.spec, .maxima = gradient.maxima, .extents = gradient.extents, .tensors = {}};
+  inputs.spec.op = forward.op;
+  for (const auto &[tensor, values] : gradient.tensors)
     if (std::ranges::any_of(forward.operands,
                             [name = tensor](const Operand &operand) {
                               return operand.isRead() && (operand.name == name || operand.otherwise == name);
                             }) ||
         tensor == TensorName::kCuSeqlensQ || tensor == TensorName::kCuSeqlensK)
-      own.tensors[tensor] = values;
-  const std::set<TensorName> saved = savedFor(gradient.op);
+      inputs.tensors[tensor] = values;
+  return inputs;
+}
+
+Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &accelerator) {
+  const OperatorInputs own = forwardInputs(inputs);
+  const std::set<TensorName> saved = savedFor(inputs.spec.op);
   NSA_ASSIGN_OR_RETURN(const PlanHandle plan, createPlan(engine, own.spec, own.maxima, accelerator.stream()));
   NSA_ASSIGN_OR_RETURN(RunResult result, runOnce(accelerator, plan.get(), own, saved));
   for (auto &[name, tensor] : result.outputs)

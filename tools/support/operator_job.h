@@ -90,6 +90,8 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
                           Saved saved = Saved::kByReference);
 // The outputs of the forward pass that its gradient takes as inputs.
 std::set<TensorName> savedFor(Operator gradient);
+// The call of the forward pass whose gradient has these inputs.
+OperatorInputs forwardInputs(const OperatorInputs &gradient);
 // Adds what a gradient takes from the forward pass: computed by the reference, or by an engine of the accelerator.
 void addReferenceSaved(OperatorInputs &inputs);
 Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &accelerator);

@@ -47,10 +47,10 @@ protected:
     folder.write("fails", "");
     folder.write("calls", "");
     folder.write("tests", "Suite.\n  Test\n");
-    for (const char *name :
-         {"libexec/nsa/nsa_gpu_attention_test", "libexec/nsa/nsa_hopper_attention_test",
-          "libexec/nsa/nsa_gpu_device_test", "libexec/nsa/nsa_example_decode", "libexec/nsa/nsa_gpu_record",
-          "libexec/nsa/nsa_mutate", "libexec/nsa/check-signed-pack", "tools/compute-sanitizer"}) {
+    for (const char *name : {"libexec/nsa/nsa_gpu_attention_test", "libexec/nsa/nsa_hopper_attention_test",
+                             "libexec/nsa/nsa_gpu_device_test", "libexec/nsa/nsa_example_decode",
+                             "libexec/nsa/nsa_gpu_record", "libexec/nsa/nsa_mutate", "libexec/nsa/check-signed-pack",
+                             "libexec/nsa/torch_gradients.py", "tools/compute-sanitizer"}) {
       folder.write(name, stub);
       fs::permissions(folder.file(name), fs::perms::owner_all);
     }
@@ -136,7 +136,7 @@ TEST_F(RunGpuTests, WhatIsNotUnderstoodIsRefused) {
       {"--record", "--record needs a value"},
       {"--evidence", "--evidence needs a value"},
       {"--steps tests", "--steps goes with --evidence"},
-      {"--evidence e --steps tests,speed", "--steps speed: must be of tests,mutants,"},
+      {"--evidence e --steps tests,speed", "--steps speed: must be of tests,torch,mutants,"},
       {"--evidence e --steps tests,", "--steps tests,: must name steps, with one comma between two"},
       {"--evidence e --steps ,", "--steps ,: must name steps, with one comma between two"},
       {"--evidence e --record r", "--evidence goes with --steps alone"},
@@ -156,6 +156,7 @@ TEST_F(RunGpuTests, EvidenceRunsEveryStep) {
   const std::string calls = folder.read("calls"), root = folder.path();
   for (const std::string &call : std::vector<std::string>{
            "nsa_gpu_device_test --any-skip-skips --gtest_filter=Suite.* ", " here/gpu_tests.json ",
+           "torch_gradients.py " + root + " --record here/gpu_torch.json\n",
            "nsa_mutate --device gpu -j 2 --json here/mutants.json\n", " here/gpu_memcheck.json ",
            " here/gpu_synccheck.json ", " here/gpu_racecheck.json ",
            "check-signed-pack " + root + "/bin/nsa " + root + "/share/nsa/packs/nvidia-h200.nsapack " + root +
