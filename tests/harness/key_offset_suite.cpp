@@ -234,7 +234,8 @@ TEST_P(KeyOffsets, ThePlanSaysWhetherCallsBindThem) {
 
 TEST_P(KeyOffsets, OtherOperatorsRefuseThem) {
   for (const OperatorDef &def : publicOperators()) {
-    if (def.operandOf(T::kKOffset) || def.hasCache)
+    // No other template serves the kernels of a gradient.
+    if (def.operandOf(T::kKOffset) || def.hasCache || (def.isGradient() && session->variant() != kTileTemplate))
       continue;
     const Spec spec = smallSpec(def.op, dtype());
     OperatorInputs inputs = tools::drawInputs(spec, {{40}, {40}}, freshSeed());

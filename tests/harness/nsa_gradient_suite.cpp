@@ -203,6 +203,27 @@ TEST_F(NsaGradients, StayInTheWorkspaceBehindALongSequence) {
       << outcome.status.toString();
 }
 
+// Either kernel of the selected branch's queries may be forced, and the other kernels of the plan are served as usual.
+TEST_F(NsaGradients, TakeTheForcedKernel) {
+  const OperatorInputs inputs = tools::drawInputs(spec(DType::kBf16), {{150, 150}, {150, 150}}, freshSeed());
+  for (const char *variant : {"sel_dq", "sel_dq_slots"}) {
+    SCOPED_TRACE(variant);
+    const std::unique_ptr<Session> forced = Session::open(variant, "");
+    const Result<tools::PlanHandle> made =
+        tools::createPlan(forced->engine(), inputs.spec, inputs.maxima, forced->accelerator().stream());
+    ASSERT_TRUE(made) << made.status().toString();
+    const nlohmann::json description = tools::describePlan(made->get());
+    std::vector<std::string> kernels;
+    for (const nlohmann::json &launch : description["launches"])
+      if (const std::string name = launch.value("operator", ""); name.starts_with("sel_dq"))
+        kernels.push_back(name);
+    EXPECT_EQ(kernels, std::vector<std::string>{variant});
+    const Result<tools::RunResult> result = tools::runOnce(forced->accelerator(), made->get(), inputs, {});
+    ASSERT_TRUE(result) << result.status().toString();
+    checkOutputs(inputs, result->outputs);
+  }
+}
+
 TEST_F(NsaGradients, AreTheSameBitsOnEachRun) {
   const OperatorInputs inputs = tools::drawInputs(spec(DType::kBf16), {{150, 150}, {150, 150}}, freshSeed());
   const NamedTensors first = run(inputs);

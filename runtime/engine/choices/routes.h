@@ -49,6 +49,7 @@ bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima)
 // `sel_dq_slots` is faster, with the kernels that it needs. The route is used in `sel_bwd` and `nsa_bwd`.
 inline constexpr std::string_view kSlotsRoute = "sel_bwd.slots_from", kSlotsVariant = "sel_dq_slots",
                                   kQueriesVariant = "sel_dq";
+constexpr bool isWayOfDq(std::string_view name) { return name == kSlotsVariant || name == kQueriesVariant; }
 // Returns whether `sel_dq_slots` is the faster way in a call with the given maxima. One plan is used for all lengths of
 // a bucket, so the greatest length of the bucket is compared.
 bool slotsPay(const StoredRoute &route, const Maxima &maxima);

@@ -34,7 +34,7 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
   if (def.isGradient() && def.mayTake(View::kBlockIndex) && (!def.hasBranches() || spec.hasBranch(kBranchSel))) {
     Spec dq = spec;
     dq.op = Operator::kSelDq;
-    const bool isForced = rules.forceVariant == kSlotsVariant || rules.forceVariant == kQueriesVariant;
+    const bool isForced = isWayOfDq(rules.forceVariant);
     if (!isForced && isAsMeasured(dq, maxima))
       routing.slots = measured(routeFamily(dq), std::string(kSlotsRoute));
     routing.spec.dqSlots = isForced        ? rules.forceVariant == kSlotsVariant

@@ -66,6 +66,8 @@ struct EngineOptions {
   // Returns the option or the variable that a resolved path came from, or "" for a path that neither an option nor a
   // variable has given.
   std::string sourceOf(std::string EngineOptions::*path) const;
+  // What `force_variant` names: a template of operators with several, or the way of the route kSlotsRoute.
+  std::string forcedTemplate() const { return isWayOfDq(forceVariant) ? "" : forceVariant; }
   RouteRules routeRules() const { return {decodeSplits, ignoreThresholds, forceVariant}; }
   static Environment processEnvironment();
 

@@ -43,7 +43,7 @@ std::string KernelMaker::provenance() const {
 
 CompileRequest KernelMaker::compileRequest(const KernelRequest &request) const {
   CompileRequest by = requestOf(request.task.problem, options, device.target());
-  by.templateName = request.task.hasVariants ? options.forceVariant : "";
+  by.templateName = request.task.hasVariants ? options.forcedTemplate() : "";
   by.cpuFeatures = device.cpuFeatures();
   by.driverVersion = device.driverVersion();
   by.program = request.task.program;
@@ -200,7 +200,7 @@ Status KernelMaker::store(const KernelRequest &request, const CompiledKernel &ke
   const StoredKernel stored{kernel.content, kernel.manifestText, kernel.binary};
   if (!takesChoices)
     return cache.put(stored, nullptr);
-  if (request.task.hasVariants && !options.forceVariant.empty()) {
+  if (request.task.hasVariants && !options.forcedTemplate().empty()) {
     // A forced variant is one run's wish, not the best choice for the problem: only its kernel is kept.
     NSA_RETURN_IF_ERROR(cache.put(stored, nullptr));
     return Status::error(ErrorCode::kInvalidArgument,

@@ -48,7 +48,7 @@ Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, C
 ChoicePolicy Planner::policyOf(MissPolicy miss, FallbackSteps fallbacks, bool waits) const {
   return {.miss = miss,
           .fallbacks = fallbacks,
-          .forceVariant = options.forceVariant,
+          .forceVariant = options.forcedTemplate(),
           .ignoreThresholds = options.ignoreThresholds,
           .waits = waits,
           .checkLaunch = [this](const SharedManifest &manifest, const KernelTask &task) {
