@@ -252,8 +252,7 @@ TEST_F(NsaGradients, AreLinear) {
 TEST_F(NsaGradients, OfWhatNoBranchReadsAreZero) {
   for (const Layout layout : {Layout::kDense, Layout::kPacked})
     for (int32_t branches = 1; branches < kAllBranches; ++branches) {
-      // Drawn biases give keys a common part, by which the rounding of 16-bit outputs comes near the limit of d_q.
-      Spec own = spec(DType::kF32, layout);
+      Spec own = spec(DType::kBf16, layout);
       own.branches = branches;
       own.cmpKind = branches % 2 ? CmpKind::kLinear : CmpKind::kMlp;
       own.mlpHidden = 24;

@@ -298,15 +298,20 @@ std::vector<OperatorCase> operatorTable() {
   gradient("one_head_a_group", [](Spec &s) { s.queryHeads = s.kvHeads = 3; }, {{170}, {170}});
   gradient("odd_heads", [](Spec &s) { s.qkDim = 37, s.vDim = 21; }, {{170}, {170}});
   gradient("paper_geometry", setPaperGeometry, {{470}, {470}});
-  // Drawn embeddings and biases give all keys and values a common part, of which the rounding of a bf16 output leaves
-  // as much in d_q as the limit allows.
-  gradient("linear", [](Spec &s) { s.dtype = DType::kF32, s.cmpKind = CmpKind::kLinear; }, {{120}, {120}});
-  gradient("linear_fp16", [](Spec &s) { s.dtype = DType::kF16, s.cmpKind = CmpKind::kLinear; }, {{120}, {120}});
-  gradient("mlp",
-           [](Spec &s) {
-             s.dtype = DType::kF32, s.cmpKind = CmpKind::kMlp, s.mlpHidden = 40, s.mlpActivation = Activation::kGelu;
-           },
-           {{120, 120}, {150, 150}});
+  // Drawn embeddings and biases give all keys and values a common part.
+  for (const DType dtype : kTypes) {
+    const std::string type = "_" + std::string(dtypeName(dtype));
+    const auto linear = [dtype](Spec &s) { s.dtype = dtype, s.cmpKind = CmpKind::kLinear; };
+    gradient("linear" + type, linear, {{120}, {120}});
+    // One compressed key has the weight 1, and no gradient reaches it.
+    gradient("one_block" + type, linear, {{20}, {20}});
+    gradient("wide_linear" + type, [&](Spec &s) { linear(s), s.qkDim = s.vDim = 64; }, {{330}, {330}});
+    gradient("mlp" + type,
+             [dtype](Spec &s) {
+               s.dtype = dtype, s.cmpKind = CmpKind::kMlp, s.mlpHidden = 40, s.mlpActivation = Activation::kGelu;
+             },
+             {{120, 120}, {150, 150}});
+  }
   gradient("shorter_than_a_block", [](Spec &) {}, {{9}, {9}});
   gradient("one_query_at_a_prefix", [](Spec &) {}, {{1}, {201}});
   gradient("no_query", [](Spec &s) { s.layout = Layout::kPacked; }, {{0, 40}, {50, 90}});

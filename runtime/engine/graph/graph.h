@@ -94,7 +94,8 @@ enum class Buffer : uint8_t {
   kKeptBlocks,
   kChoice,
   kDelta,
-  kDkParts, // gradients of keys, of programs that share the queries that see a key
+  kDeltaNext, // of compressed keys: less what rounding left of the sums of dS
+  kDkParts,   // gradients of keys, of programs that share the queries that see a key
   kDvParts,
   kListLengths,
   kBlockCounts,

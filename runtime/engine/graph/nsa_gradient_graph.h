@@ -206,7 +206,7 @@ constexpr auto dqBindings(const BranchNames &names, TensorName dQ) {
                 std::array{Binding{View::kDQ, dQ}, Binding{.view = View::kDqSum, .buffer = Buffer::kDqSum},
                            Binding{.view = View::kDqBase, .buffer = Buffer::kDqSum}});
 }
-inline constexpr auto kDqOfCmp = dqBindings(kCmpOfAll, TensorName::kDQCmp);
+inline constexpr auto kDqOfCmp = joined(dqBindings(kCmpOfAll, TensorName::kDQCmp), std::array{kDeltaNext});
 inline constexpr auto kDqOfSel = joined(dqBindings(kSelOfAll, TensorName::kDQ), kLists);
 inline constexpr auto kSlotsOfSel = slotsBindings(kSelOfAll);
 inline constexpr std::array kSumSlotsOfSel = {kDqSlots,
@@ -236,7 +236,11 @@ inline constexpr std::array kTokenGradients = {
     Binding{View::kDKCmp, TensorName::kDKCmp}, Binding{View::kDVCmp, TensorName::kDVCmp},
     Binding{View::kDKSel, TensorName::kDKSel}, Binding{View::kDVSel, TensorName::kDVSel},
     Binding{View::kDKWin, TensorName::kDKWin}, Binding{View::kDVWin, TensorName::kDVWin}};
-inline constexpr auto kDkvOfCmp = joined(kCmpOfAll.inputs(), joined(kCmpParts, kCmpGradients));
+// The kernel of queries has corrected delta.
+inline constexpr BranchNames kCmpOfKeys = {
+    kCmpOfAll.q,     kCmpOfAll.k, kCmpOfAll.v, kCmpOfAll.lse, {.view = View::kDelta, .buffer = Buffer::kDeltaNext},
+    kCmpOfAll.weight};
+inline constexpr auto kDkvOfCmp = joined(kCmpOfKeys.inputs(), joined(kCmpParts, kCmpGradients));
 inline constexpr auto kSumOfCmp = joined(kCmpParts, kCmpSums);
 inline constexpr auto kDkvOfSel = joined(kSelOfAll.inputs(), kPieces);
 inline constexpr auto kDkvOfWin = joined(kWinOfAll.inputs(), kWinParts);
@@ -381,6 +385,7 @@ inline constexpr auto kNsaBwdOwnBuffers = std::to_array<GraphBuffer>(
      chunkBuffer(Buffer::kOutWin, Role::kWin, GraphBuffer::Columns::kVDim, TensorRole::kIo),
      chunkBuffer(Buffer::kDqSum, Role::kGates, GraphBuffer::Columns::kQkDim, TensorRole::kStatistics),
      rowsBuffer(Buffer::kDeltaCmp, Role::kDqCmp),
+     rowsBuffer(Buffer::kDeltaNext, Role::kDkvCmp),
      rowsBuffer(Buffer::kDeltaSel, Role::kDkvSel),
      rowsBuffer(Buffer::kDeltaWin, Role::kDqWin),
      rowsBuffer(Buffer::kWeightCmp, Role::kDqCmp),
