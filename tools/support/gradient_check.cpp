@@ -168,14 +168,35 @@ private:
       const reference::PhiGradient &phi = (ofKeys ? expected.k : expected.v).phi;
       const int64_t dim = ofKeys ? spec.qkDim : spec.vDim, hidden = spec.mlpHidden;
       const std::span<const double> none, last = ofKeys ? biasTerms : none;
-      addWeights(ofKeys ? T::kDPeK : T::kDPeV, spec.cmpBlock, 1, dim, phi.pe, ofKeys ? embeddingTerms : none);
-      addWeights(ofKeys ? T::kDWK : T::kDWV, spec.cmpBlock, dim, dim, phi.w);
+      // The other weights of keys have such terms too, and more that do not cancel. A fiftieth of the terms counts.
+      const auto few = [&](int64_t rows) {
+        return ofKeys ? constant(rows, 0.02 * 0.02 / static_cast<double>(rows)) : std::vector<double>();
+      };
+      addWeights(ofKeys ? T::kDPeK : T::kDPeV, spec.cmpBlock, 1, dim, phi.pe,
+                 ofKeys && spec.cmpKind == CmpKind::kLinear ? embeddingTerms : few(spec.cmpBlock));
+      addWeights(ofKeys ? T::kDWK : T::kDWV, spec.cmpBlock, dim, dim, phi.w, few(spec.cmpBlock * dim));
       addWeights(ofKeys ? T::kDBK : T::kDBV, 1, 1, dim, phi.b, last);
-      addWeights(ofKeys ? T::kDW1K : T::kDW1V, spec.cmpBlock, dim, hidden, phi.w);
-      addWeights(ofKeys ? T::kDB1K : T::kDB1V, 1, 1, hidden, phi.b);
-      addWeights(ofKeys ? T::kDW2K : T::kDW2V, hidden, 1, dim, phi.w2);
+      addWeights(ofKeys ? T::kDW1K : T::kDW1V, spec.cmpBlock, dim, hidden, phi.w, few(spec.cmpBlock * dim));
+      addWeights(ofKeys ? T::kDB1K : T::kDB1V, 1, 1, hidden, phi.b, few(1));
+      addWeights(ofKeys ? T::kDW2K : T::kDW2V, hidden, 1, dim, phi.w2, few(hidden));
       addWeights(ofKeys ? T::kDB2K : T::kDB2V, 1, 1, dim, phi.b2, last);
     }
+  }
+  // The terms of a token are those of the compressed keys that cover it. The mean has a share of each; a matrix has
+  // elements with the mean square 1 / (cmp_block * qk_dim).
+  std::vector<double> tokenTerms(const std::vector<reference::KeyGradient> &blocks) const {
+    const double share = spec.cmpKind == CmpKind::kMean ? 1.0 / spec.cmpBlock / spec.cmpBlock : 1.0 / spec.cmpBlock;
+    std::vector<double> terms;
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      const auto first = static_cast<int64_t>(terms.size());
+      const int64_t tokens = reference::keyRows(sequences)[i].queries;
+      terms.resize(terms.size() + static_cast<size_t>(tokens * spec.kvHeads));
+      for (int64_t block = 0; block < spec.compressedBlocks(tokens); ++block)
+        for (int64_t at = 0; at < int64_t{spec.cmpBlock} * spec.kvHeads; ++at)
+          terms[static_cast<size_t>(first + block * spec.cmpStride * spec.kvHeads + at)] +=
+              share * blocks[i].kTerms[static_cast<size_t>(block * spec.kvHeads + at % spec.kvHeads)];
+    }
+    return terms;
   }
   // A matrix for each of `times` tokens.
   void addWeights(T name, int64_t times, int64_t rows, int64_t columns, std::span<const double> expected,
@@ -221,7 +242,8 @@ private:
     result.keys[0] = {.k = std::move(expected.compression.k.tokens),
                       .v = std::move(expected.compression.v.tokens),
                       .attended = std::move(expected.compression.k.covered),
-                      .kTerms = {}};
+                      .kTerms =
+                          spec.hasBranch(kBranchCmp) ? tokenTerms(expected.branches[0].keys) : std::vector<double>()};
     for (const size_t i : {1, 2})
       result.keys[i] = flattened(expected.branches[i].keys);
     result.queries = std::move(expected.branches);
