@@ -26,16 +26,19 @@ function(make_bundle folder)
   file(COPY ${tree}/ DESTINATION ${folder})
 endfunction()
 
-# A first program, which starts in ${build} with an empty cache of its own.
-function(expect_hello name)
+# A small program, which starts in ${build} with an empty cache of its own, and must print two numbers that are equal.
+function(expect_equal_numbers name pattern)
   set(ENV{NSA_CACHE_DIR} ${build}/cache_${name})
   execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${build} OUTPUT_VARIABLE text COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
-  if(NOT text MATCHES "out (-?[0-9.]+) is its value (-?[0-9.]+)\n" OR NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
+  if(NOT text MATCHES "${pattern}" OR NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
     message(FATAL_ERROR "${name} printed ${text}")
   endif()
   if(NOT EXISTS ${build}/cache_${name}/kernels.db)
     message(FATAL_ERROR "${name} has stored no kernel")
   endif()
+endfunction()
+function(expect_hello name)
+  expect_equal_numbers(${name} "out (-?[0-9.]+) is its value (-?[0-9.]+)\n" ${ARGN})
 endfunction()
 
 # Builds an installed example by the command of docs/embedding.md, word for word.
@@ -173,6 +176,8 @@ elseif(CASE MATCHES "^nsa_embed_hello")
     run(${CXX} -std=c++17 ${sources}/hello.cpp ${flags} -o ${build}/hello_cpp)
     expect_hello(c ${build}/hello_c)
     expect_hello(cpp ${build}/hello_cpp)
+    run(${CXX} -std=c++17 ${sources}/gradient.cpp ${flags} -o ${build}/gradient)
+    expect_equal_numbers(gradient "have the sum ([0-9.]+), the gates that reach them ([0-9.]+)\n" ${build}/gradient)
   else()
     # The first interpreter on the path may be one without numpy.
     foreach(python python3 /usr/bin/python3)

@@ -25,8 +25,12 @@ import torch
 DTYPES = {torch.bfloat16: 0, torch.float16: 1, torch.float32: 2, torch.int32: 3}
 # docs/specification.md 11: twice the limits of the forward pass.
 LIMITS = {torch.bfloat16: 1e-2, torch.float16: 2e-3, torch.float32: 2e-5}
-# The error of what other implementations of the selected branch compute in bf16.
+# A target of this project: the errors with which the fastest other implementation of the selected branch, a Triton
+# kernel, was measured on an H200, with the heads of nsa128, 2048 tokens and bf16.
 SELECTED_LIMITS = {"d_q": 2.5e-3, "d_k": 2.5e-3, "d_v": 2.3e-3}
+# The weights of phi that move all compressed keys alike. An mlp sees its position embeddings and its first bias through
+# the activation, so these move each key in another way.
+ALIKE = {"mean": (), "linear": ("d_pe_k", "d_b_k"), "mlp": ("d_b2_k",)}
 BLOCK, STRIDE, SEL_BLOCK, SEL_COUNT, WINDOW = 32, 16, 64, 16, 512
 
 
@@ -152,6 +156,12 @@ def training_calls(library, fields, inputs, d_out, weights=()):
     return forward, Call(library, "nsa_bwd", fields, inputs | saved | {"d_out": d_out} | gradients), gradients
 
 
+def same_bits(first, second):
+    """Whether two results have the same bits (0 and -0 differ) and no NaN, which gradients hold before a call."""
+    bits = {2: torch.int16, 4: torch.int32}[first.element_size()]
+    return torch.equal(first.view(bits), second.view(bits)) and not second.isnan().any()
+
+
 def relative_error(actual, expected):
     return ((actual.double() - expected).norm() / expected.norm()).item()
 
@@ -260,7 +270,7 @@ def autograd(library, report):
             found = {name: exact[name.removeprefix("d_")].grad for name in gradients}
             # What moves all compressed keys alike changes no softmax, so terms cancel in these gradients. Their error is
             # relative to the gradient of the same weight of the values.
-            alike = {name: found[name[:-1] + "v"] for name in ("d_pe_k", "d_b_k", "d_b1_k", "d_b2_k") if name in found}
+            alike = {name: found[name[:-1] + "v"] for name in ALIKE[kind]}
             errors = {
                 name: ((gradients[name].double() - found[name]).norm() / alike.get(name, found[name]).norm()).item()
                 for name in gradients
@@ -357,7 +367,7 @@ def whole(library, report):
             for tensor in gradients.values():
                 tensor.fill_(float("nan"))
             backward.enqueue()
-            changed += any(not torch.equal(first[name], gradients[name]) for name in gradients)
+            changed += any(not same_bits(first[name], gradients[name]) for name in gradients)
         more = {"repeats": repeats, "repeats_with_other_bits": changed}
         if library.device.type == "cuda":
             more["replays_with_other_bits"] = other_replays(forward, backward, gradients, inputs, normal)
@@ -384,7 +394,7 @@ def other_replays(forward, backward, gradients, inputs, normal):
             tensor.fill_(float("nan"))
         graph.replay()
         torch.cuda.synchronize()
-        different += any(not torch.equal(expected[name], gradients[name]) for name in gradients)
+        different += any(not same_bits(expected[name], gradients[name]) for name in gradients)
     return different
 
 

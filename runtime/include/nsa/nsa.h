@@ -13,7 +13,10 @@
  *    (a plan does not keep the spec, a run does not keep the tensors).
  *  - A function returns nsa_status and fills the caller's `nsa_error` (may be NULL) on failure.
  *  - The memory of an output must not overlap an input, another output or the workspace: `out` cannot take the place of
- *    `q`. No function checks whether two tensors overlap.
+ *    `q`. Only OUT of rotate_bwd may take the place of X, if it has the io type and does not accumulate. nsa_run checks
+ *    that two elements of an output share no memory. Of the operators whose names end in _bwd it also compares the
+ *    outputs with all other tensors of the call. No function compares the outputs of other operators with other
+ *    tensors, or anything with the workspace.
  *  - Shapes are in elements; strides are in elements; workspace sizes are in bytes; times are in
  *    milliseconds. Token positions start at 0. Log-sum-exp uses the natural logarithm.
  *  - `stream` is a CUstream (or cudaStream_t) of the engine's device, NULL for the default stream. A CPU engine ignores
@@ -135,28 +138,31 @@ typedef enum nsa_layout {
 typedef struct nsa_spec {
   size_t size;
   nsa_op op;
-  nsa_dtype dtype; /* bf16, fp16 or fp32: of all tensors but the log-sum-exps and those of integers */
+  nsa_dtype dtype; /* bf16, fp16 or fp32: the io type. names.h says which tensors are fp32 or int32 instead. A gradient
+                      that a call writes may be fp32 too */
   nsa_layout layout;
-  int32_t query_heads; /* a multiple of kv_heads, at most 128 times it; not read by compress and rotate */
+  int32_t query_heads; /* a multiple of kv_heads, at most 128 times it; not read by compress, rotate, their
+                          gradients and invert */
   int32_t kv_heads;    /* rotate: the heads of X, also where X are queries */
   int32_t qk_dim;
   int32_t v_dim;
-  int32_t window; /* tokens, >= 1, the query's own included: window, window_bwd, nsa, decode. 512 */
+  int32_t window; /* tokens, >= 1, the query's own included: window, window_bwd, nsa, nsa_bwd, decode. 512 */
   float scale;    /* 0: 1/sqrt(qk_dim); at most 65536. A score, scale times the product of a query and a key, must stay
                      below 2^30. A larger score makes the outputs of its row NaN */
-  /* The operators `compress`, `compress_bwd`, `cmp`, `cmp_bwd`, `select`, `nsa` and `decode` read these fields about
-   * compression. */
+  /* The operators `compress`, `compress_bwd`, `cmp`, `cmp_bwd`, `select`, `nsa`, `nsa_bwd` and `decode` read these
+   * fields about compression; `cmp`, `cmp_bwd` and `select` read the first two alone. */
   int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
   int32_t cmp_stride; /* tokens from the begin of one block to that of the next. 16 */
   nsa_cmp_kind cmp_kind;
   int32_t mlp_hidden; /* NSA_CMP_MLP only: width of the hidden layer */
   nsa_activation mlp_activation;
-  /* The operators `select`, `sel`, `nsa` and `decode` read these fields about selection. */
-  int32_t sel_block;    /* tokens of a selection block; a multiple of cmp_stride, except for sel. 64 */
-  int32_t sel_count;    /* blocks that a group attends for a query, forced ones included; at most 128. 16 */
+  /* The operators `select`, `nsa` and `decode` read these fields about selection; `sel`, `sel_bwd`, `invert` and
+   * `nsa_bwd` read the first two alone. */
+  int32_t sel_block; /* tokens of a selection block; a multiple of cmp_stride, except for sel, sel_bwd and invert. 64 */
+  int32_t sel_count; /* blocks that a group attends for a query, forced ones included; at most 128. 16 */
   int32_t init_blocks;  /* how many first blocks are always selected, >= 0. 1 */
   int32_t local_blocks; /* how many last blocks up to the query's own are always selected, >= 1. 2 */
-  /* The operators `combine`, `combine_bwd`, `nsa` and `decode` read these fields about gates. */
+  /* The operators `combine`, `combine_bwd`, `nsa`, `nsa_bwd` and `decode` read these three fields about gates. */
   nsa_gate gate;
   int32_t gate_per_group;        /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
   int32_t branches;              /* NSA_BRANCH_ bits; a branch that is off is not computed. NSA_BRANCHES_ALL */
@@ -175,7 +181,7 @@ typedef struct nsa_maxima {
   size_t size;
   int64_t max_batch;
   int64_t max_tokens_q; /* queries of all sequences together; 0: max_batch * max_seqlen_q */
-  int64_t max_seqlen_q; /* queries of one sequence; at most max_seqlen_k, except for compress and combine(_bwd) */
+  int64_t max_seqlen_q; /* queries of one sequence; at most max_seqlen_k, except for compress(_bwd) and combine(_bwd) */
   int64_t max_seqlen_k; /* keys of one sequence; decode: the most that its cache will ever hold */
   int64_t reserved[4];
 } nsa_maxima;

@@ -1,12 +1,16 @@
-// The lists of tensors and of kernels' arguments: names are unique, and the sets and arrays over them have room for
-// more than 64 names.
+// The lists of tensors and of kernels' arguments: names are unique, docs/operators.md lists them, and the sets and
+// arrays over them have room for more than 64 names.
 #include "runtime/base/sparse_array.h"
 #include "runtime/model/tensors.h"
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
+#include <regex>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +31,31 @@ TEST(Tensors, EachHasItsName) {
     EXPECT_TRUE(names.insert(scalarRule(static_cast<Scalar>(i)).name).second) << i;
   EXPECT_EQ(viewRule(View::kChoiceRows).name, "choice_rows");
   EXPECT_EQ(scalarRule(Scalar::kScaleLog2).type, ScalarType::kF32);
+}
+
+// The names of the page stand in the first cells of the tables of its section `Arguments`.
+TEST(Tensors, ThePageListsEachArgument) {
+  std::ifstream file(NSA_SOURCE_DIR "/docs/operators.md");
+  const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const size_t begin = page.find("\n## Arguments\n");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
+  const std::regex firstCell(R"re(\n\|([^|]*)\|)re"), name("`([^`]*)`");
+  std::set<std::string> listed;
+  for (std::sregex_iterator row(section.begin(), section.end(), firstCell), end; row != end; ++row) {
+    const std::string cell = (*row)[1];
+    for (std::sregex_iterator match(cell.begin(), cell.end(), name); match != end; ++match)
+      EXPECT_TRUE(listed.insert((*match)[1]).second) << (*match)[1] << " stands twice";
+  }
+  std::set<std::string> names;
+  for (int i = 0; i < kViews; ++i)
+    names.emplace(viewRule(static_cast<View>(i)).name);
+  for (int i = 0; i < kScalars; ++i)
+    names.emplace(scalarRule(static_cast<Scalar>(i)).name);
+  for (const std::string &argument : names)
+    EXPECT_TRUE(listed.contains(argument)) << "docs/operators.md lacks " << argument;
+  for (const std::string &argument : listed)
+    EXPECT_TRUE(names.contains(argument)) << "no kernel takes " << argument;
 }
 
 TEST(Tensors, HaveDimensions) {

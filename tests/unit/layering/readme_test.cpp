@@ -1,8 +1,10 @@
-// README stays what a newcomer reads in one go: few words, one table, commands and a program that are really there. And
-// docs/results.md, which has the other tables, lists its own sections.
+// README stays what a newcomer reads in one go: few words, one table, commands and a program that are really there.
+// docs/embedding.md shows a part of a program as it is. And docs/results.md, which has the other tables, lists its own
+// sections.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -95,6 +97,21 @@ TEST(Readme, ShowsTheFirstProgramAsItIs) {
   const auto shown = std::ranges::find(readme().fences, "c", &std::pair<std::string, std::string>::first);
   ASSERT_NE(shown, readme().fences.end());
   EXPECT_EQ(shown->second, contentOf(kRoot / "docs/examples/hello/hello.c"));
+}
+
+// The page has other line breaks than the program.
+TEST(Embedding, ShowsAPartOfTheProgramThatTrains) {
+  const auto withoutSpaces = [](std::string text) {
+    std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
+    return text;
+  };
+  const Page page(contentOf(kRoot / "docs/embedding.md"));
+  const auto shown = std::ranges::find_if(page.fences, [](const std::pair<std::string, std::string> &fence) {
+    return fence.first == "cpp" && fence.second.find("NSA_OP_NSA_BWD") != std::string::npos;
+  });
+  ASSERT_NE(shown, page.fences.end());
+  const std::string program = withoutSpaces(contentOf(kRoot / "docs/examples/hello/gradient.cpp"));
+  EXPECT_NE(program.find(withoutSpaces(shown->second)), std::string::npos);
 }
 
 // A configuration of attention that is scheduled by hand names its `warpgroups`. The pages say that the record of the
