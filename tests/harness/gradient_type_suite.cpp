@@ -349,6 +349,15 @@ TEST_F(GradientBindings, ThatReachIntoAnotherTensor) {
 
 // A gradient of `rotate` replaces its input, unless it has another type or is added.
 TEST_F(GradientBindings, InThePlaceOfTheirInput) {
+TEST_F(GradientBindings, OnTheLengths) {
+  Spec spec = smallSpec(Operator::kDenseBwd, DType::kBf16);
+  spec.layout = Layout::kPacked;
+  const OperatorInputs inputs = tools::drawInputs(spec, {{20, 30}, {20, 30}}, freshSeed());
+  for (const T lengths : {T::kCuSeqlensQ, T::kCuSeqlensK})
+    expectRefused(inputs, "d_v_win.data",
+                  [lengths](tools::DeviceOperator &job) { job.tensor(T::kDVWin).data = job.tensor(lengths).data; });
+}
+
   const OperatorInputs inputs = inputsOf(Operator::kRotateBwd);
   const NamedTensors apart = run(inputs);
   const tools::PlanHandle made = plan(inputs.spec, inputs.maxima);
