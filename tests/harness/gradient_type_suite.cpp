@@ -305,7 +305,8 @@ TEST_F(GradientBindings, OfWhatIsNoGradient) {
                   std::string(tensorName(name)) +
                       ".accumulate = 1: must be 0, because a call adds only to the gradients that it writes",
                   [name](tools::DeviceOperator &job) { job.tensor(name).accumulate = 1; });
-  expectRefused(inputsOf(Operator::kCombineBwd), "d_o_sel.accumulate = 1: must be 0",
+  expectRefused(inputsOf(Operator::kCombineBwd),
+                "d_o_sel.accumulate = 1: must be 0, because the gradient of a branch's output replaces",
                 [](tools::DeviceOperator &job) { job.tensor(T::kDOSel).accumulate = 1; });
   expectRefused(inputsOf(Operator::kCombineBwd), "d_o_sel.dtype = fp32: must be bf16",
                 [](tools::DeviceOperator &job) { job.tensor(T::kDOSel).dtype = NSA_FP32; });

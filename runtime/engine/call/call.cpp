@@ -214,6 +214,10 @@ private:
       return checkIndex(operand, name);
     const bool ofCache = CacheChecker::isOfCache(rule.lead);
     const bool countsNoTime = rule.lead == Lead::kPositions || rule.lead == Lead::kSequences;
+    if (tensors[name].accumulate && !operand.isGradient() && differentiated(operand))
+      return BoundTensors::broken(
+          name, ".accumulate", "1",
+          "must be 0, because the gradient of a branch's output replaces what its tensor holds");
     const int leading = rule.lead == Lead::kNone ? 0 : countsNoTime ? 1 : ofCache ? 2 : timeAxis + 1;
     NSA_RETURN_IF_ERROR(operand.isGradient()
                             ? tensors.checkGradient(name, spec.dtype, leading + rule.axisCount)

@@ -292,8 +292,8 @@ typedef struct nsa_tensor {
   int32_t rank;
   int64_t shape[5];
   int64_t strides[5]; /* elements; the last dimension of q, k, v, out must be contiguous */
-  int64_t accumulate; /* 1: a gradient is added, in fp32, to what the tensor holds; 0: it replaces that. Any other
-                         tensor has 0 */
+  int64_t accumulate; /* 1: a gradient is added, in fp32, to what the tensor holds; 0: it replaces that. A
+                         tensor that the call only reads, a result that is no gradient, and D_O_* have 0 */
   int64_t reserved[3];
 } nsa_tensor;
 
