@@ -4,6 +4,7 @@
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/reference/elements.h"
+#include "tools/support/forward_pass.h"
 
 #include <algorithm>
 #include <cmath>
@@ -348,8 +349,6 @@ TEST_F(GradientBindings, ThatReachIntoAnotherTensor) {
   }
 }
 
-// A gradient of `rotate` replaces its input, unless it has another type or is added.
-TEST_F(GradientBindings, InThePlaceOfTheirInput) {
 TEST_F(GradientBindings, OnTheLengths) {
   Spec spec = smallSpec(Operator::kDenseBwd, DType::kBf16);
   spec.layout = Layout::kPacked;
@@ -359,6 +358,8 @@ TEST_F(GradientBindings, OnTheLengths) {
                   [lengths](tools::DeviceOperator &job) { job.tensor(T::kDVWin).data = job.tensor(lengths).data; });
 }
 
+// A gradient of `rotate` replaces its input, unless it has another type or is added.
+TEST_F(GradientBindings, InThePlaceOfTheirInput) {
   const OperatorInputs inputs = inputsOf(Operator::kRotateBwd);
   const NamedTensors apart = run(inputs);
   const tools::PlanHandle made = plan(inputs.spec, inputs.maxima);

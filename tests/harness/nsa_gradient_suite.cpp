@@ -4,6 +4,8 @@
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/reference/elements.h"
+#include "tools/support/forward_pass.h"
+#include "tools/support/operator_check.h"
 
 #include <algorithm>
 #include <cmath>
