@@ -67,11 +67,13 @@ Status verdictOf(const OperatorCheck &check, const OperatorInputs &inputs, const
     return Status::invalid("--input", inputPath,
                            "must be finite where --check judges what is made of it: " + faultsOf(check),
                            "every other row is right; run without --check to write the output");
-  if (definitionOf(inputs.spec.op).isAttentionGradient())
+  const OperatorDef &def = definitionOf(inputs.spec.op);
+  if (def.isAttentionGradient() || def.isWholeGradient())
     if (const OperatorCheck saved = checkSaved(inputs); !saved.within() && !saved.isUnjudged())
       return Status::invalid("--input", inputPath,
-                             "must have the 'out' and 'lse' of the forward pass of its queries, keys and values: " +
-                                 faultsOf(saved),
+                             std::string("must have the ") +
+                                 (def.isWholeGradient() ? "'o_*', 'lse_*', 'k_comp' and 'v_comp'" : "'out' and 'lse'") +
+                                 " of the forward pass of its queries, keys and values: " + faultsOf(saved),
                              "the forward operator writes them with --all-outputs; no output was written");
   return notWithin("the result", faultsOf(check));
 }
