@@ -114,6 +114,13 @@ OperatorInputs forwardInputs(const OperatorInputs &gradient) {
                             }) ||
         tensor == TensorName::kCuSeqlensQ || tensor == TensorName::kCuSeqlensK)
       inputs.tensors[tensor] = values;
+  // A gradient without the branch cmp takes lists and compresses nothing. The forward pass makes the lists, and only
+  // the lists depend on the keys and values that it compresses for them.
+  if (inputs.spec.compresses() && !gradient.spec.compresses()) {
+    inputs.spec.cmpKind = CmpKind::kMean;
+    inputs.tensors[TensorName::kKCmp] = *gradient.find(TensorName::kKSel, TensorName::kK);
+    inputs.tensors[TensorName::kVCmp] = *gradient.find(TensorName::kVSel, TensorName::kV);
+  }
   return inputs;
 }
 
@@ -123,7 +130,7 @@ Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &acceler
   NSA_ASSIGN_OR_RETURN(const PlanHandle plan, createPlan(engine, own.spec, own.maxima, accelerator.stream()));
   NSA_ASSIGN_OR_RETURN(RunResult result, runOnce(accelerator, plan.get(), own, saved));
   for (auto &[name, tensor] : result.outputs)
-    if (saved.contains(name))
+    if (saved.contains(name) && takes(inputs.spec, name))
       inputs.tensors[name] = std::move(tensor);
   return Status::ok();
 }
