@@ -8,6 +8,7 @@
 #include "bench/measure/peer_process.h"
 #include "bench/measure/timing.h"
 #include "runtime/engine/choices/routes.h"
+#include "tools/support/forward_pass.h"
 #include "tools/support/operator_work.h"
 
 #include <algorithm>

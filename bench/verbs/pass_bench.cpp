@@ -1,5 +1,6 @@
 #include "autotune/tuner/crossover.h"
 #include "bench/verbs/length_bench.h"
+#include "tools/support/forward_pass.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,6 +8,7 @@
 #include "runtime/base/key_splits.h"
 #include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/choices/routes.h"
+#include "tools/support/forward_pass.h"
 #include "tools/support/scratch_folder.h"
 
 #include <algorithm>

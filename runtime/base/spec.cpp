@@ -6,10 +6,12 @@
 #include "runtime/base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 namespace nsa {
 
@@ -248,6 +250,39 @@ Status Spec::validate() const {
   return Status::ok();
 }
 
+namespace {
+
+// Where lists are inverted, kernels number the places of an inverse, the rows that they store for pieces of the lists,
+// and the entries of all lists in 32 bits.
+using ListSizes = std::array<int64_t, 3>;
+
+[[gnu::cold]] Status tooManyListed(const Spec &spec, const Maxima &maxima, const ListSizes &sizes, int64_t most) {
+  const bool packed = spec.layout == Layout::kPacked;
+  const std::string queries = packed ? "max_tokens_q" : "max_batch * max_seqlen_q";
+  const std::array<std::string, 3> terms = {
+      packed
+          ? "the places of block_index, max_batch * (floor(max_seqlen_k / sel_block) + 3) + max_tokens_q * sel_count,"
+          : "the places of block_index, ceil(max_seqlen_k / sel_block) + 1 + max_seqlen_q * sel_count,",
+      "the rows that are stored for pieces of the lists, (max_batch * (floor(max_seqlen_k / sel_block) + 3) + floor(" +
+          queries + " * sel_count / " + std::to_string(itemQueries(spec, maxima)) + ")) * sel_block,",
+      "the entries of all lists, max_batch * max_seqlen_q * sel_count,"};
+  const auto largest = std::ranges::max_element(sizes);
+  const std::string &term = terms[static_cast<size_t>(largest - sizes.begin())];
+  const std::pair<const char *, int64_t> factors[] = {
+      {"max_batch", maxima.batch},      {"max_tokens_q", maxima.tokensQ}, {"max_seqlen_q", maxima.seqlenQ},
+      {"max_seqlen_k", maxima.seqlenK}, {"sel_block", spec.selBlock},     {"sel_count", spec.selCount}};
+  std::string values;
+  for (const auto &[name, value] : factors)
+    if (term.find(name) != std::string::npos)
+      values += (values.empty() ? "" : " ") + std::string(name) + "=" + std::to_string(value);
+  return Status::invalid("maxima", std::move(values),
+                         term + " must be at most " + std::to_string(most) + ", and are " +
+                             (*largest == Saturated::kMost ? "more than " : "") + std::to_string(*largest),
+                         "split the batch into several calls");
+}
+
+} // namespace
+
 Status Maxima::validate(const Spec &spec) const {
   const struct {
     const char *name;
@@ -284,22 +319,15 @@ Status Maxima::validate(const Spec &spec) const {
     return Status::invalid("max_tokens_q", std::to_string(tokensQ),
                            "must be at most " + std::to_string(kMostRows / group) + " for " + std::string(def.name) +
                                " with query_heads / kv_heads = " + std::to_string(group));
-  // Kernels number the entries of all lists, and the rows of what they store for pieces of the lists, in 32 bits.
   const bool hasIndex =
       def.fields & kMakeIndexField ? spec.makeIndex : def.operandOf(TensorName::kBlockIndex) != nullptr;
   const bool invertsLists = (spec.fields() & kSelGeometry) && (def.isGradient() || hasIndex) &&
                             (!def.hasBranches() || spec.hasBranch(kBranchSel));
   if (invertsLists) {
-    const int64_t most =
-        std::max({indexPlaces(spec, *this), (Saturated(piecesOfAll(spec, *this)) * spec.selBlock).value(),
-                  (Saturated(batch) * seqlenQ * spec.selCount).value()});
-    if (most > kMostRows)
-      return Status::invalid(
-          "maxima", std::to_string(most),
-          "the entries of all lists, max_tokens_q * sel_count, and what is stored for them must be at "
-          "most " +
-              std::to_string(kMostRows) + " places",
-          "split the batch into several calls");
+    const ListSizes sizes = {indexPlaces(spec, *this), (Saturated(piecesOfAll(spec, *this)) * spec.selBlock).value(),
+                             (Saturated(batch) * seqlenQ * spec.selCount).value()};
+    if (std::ranges::max(sizes) > kMostRows)
+      return tooManyListed(spec, *this, sizes, kMostRows);
   }
   // No sequence has more queries than keys, so no run could use such a bound.
   if (def.hasQueries() && def.hasKeys() && seqlenQ > seqlenK)

@@ -3,6 +3,7 @@
 #include "tests/cpu/program_job.h"
 #include "tools/nsa/files/safetensors.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -120,6 +121,36 @@ TEST_F(CheckJob, GradientsOfAttentionHaveTheNamesOfTheFilesTensors) {
       last -= 3;
     }
   }
+}
+
+// A gradient of nsa is right for what its file holds, so a wrong file is no fault of the library.
+TEST_F(CheckJob, WhatTheGradientOfNsaTakesIsThatOfTheForwardPass) {
+  const std::string config = scratch.write("nsa_small.json", R"({"query_heads": 4, "kv_heads": 2, "qk_dim": 16,
+    "v_dim": 8, "dtype": "fp32", "window": 40, "cmp_block": 16, "cmp_stride": 8, "sel_block": 16, "sel_count": 4})");
+  const std::string own = scratch.file("nsa.safetensors"), wrong = scratch.file("nsa_wrong.safetensors");
+  run("generate --op nsa_bwd --config " + config + " --seqlen-k 150 --output " + own);
+  const auto jobOf = [&](const std::string &file) {
+    return "run --op nsa_bwd --config " + config + " --input " + file + " --output " + output +
+           " --device cpu --check --cache " + database;
+  };
+  run(jobOf(own));
+  std::filesystem::remove(output);
+  const Result<SafetensorsFile> file = SafetensorsFile::open(own);
+  ASSERT_TRUE(file) << file.status().toString();
+  std::map<std::string, HostTensor> tensors;
+  std::vector<std::pair<std::string, const HostTensor *>> list;
+  for (const auto &[name, entry] : file->entries())
+    list.emplace_back(name, &tensors.insert_or_assign(name, std::move(*file->read(name))).first->second);
+  std::ranges::fill(tensors.at("lse_win").bytes, std::byte{0});
+  ASSERT_TRUE(writeSafetensors(OutputFile::create(wrong), list).isOk());
+  run(jobOf(wrong), 1);
+  const std::string error = test::readFile(scratch.file("stderr"));
+  EXPECT_NE(error.find("invalid argument: --input = " + wrong +
+                       ": must have the 'o_*', 'lse_*', 'k_comp' and 'v_comp' of the forward pass of its queries, keys "
+                       "and values: o_win: "),
+            std::string::npos)
+      << error;
+  EXPECT_FALSE(std::filesystem::exists(output));
 }
 
 // A file without position embeddings has no gradient of them, and the check asks for all others.

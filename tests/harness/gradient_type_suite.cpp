@@ -4,6 +4,7 @@
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/reference/elements.h"
+#include "tools/support/forward_pass.h"
 
 #include <algorithm>
 #include <cmath>
@@ -305,7 +306,8 @@ TEST_F(GradientBindings, OfWhatIsNoGradient) {
                   std::string(tensorName(name)) +
                       ".accumulate = 1: must be 0, because a call adds only to the gradients that it writes",
                   [name](tools::DeviceOperator &job) { job.tensor(name).accumulate = 1; });
-  expectRefused(inputsOf(Operator::kCombineBwd), "d_o_sel.accumulate = 1: must be 0",
+  expectRefused(inputsOf(Operator::kCombineBwd),
+                "d_o_sel.accumulate = 1: must be 0, because the gradient of a branch's output replaces",
                 [](tools::DeviceOperator &job) { job.tensor(T::kDOSel).accumulate = 1; });
   expectRefused(inputsOf(Operator::kCombineBwd), "d_o_sel.dtype = fp32: must be bf16",
                 [](tools::DeviceOperator &job) { job.tensor(T::kDOSel).dtype = NSA_FP32; });
@@ -345,6 +347,15 @@ TEST_F(GradientBindings, ThatReachIntoAnotherTensor) {
       EXPECT_NE(status.toString().find("a gradient must not share memory with"), std::string::npos)
           << status.toString();
   }
+}
+
+TEST_F(GradientBindings, OnTheLengths) {
+  Spec spec = smallSpec(Operator::kDenseBwd, DType::kBf16);
+  spec.layout = Layout::kPacked;
+  const OperatorInputs inputs = tools::drawInputs(spec, {{20, 30}, {20, 30}}, freshSeed());
+  for (const T lengths : {T::kCuSeqlensQ, T::kCuSeqlensK})
+    expectRefused(inputs, "d_v_win.data",
+                  [lengths](tools::DeviceOperator &job) { job.tensor(T::kDVWin).data = job.tensor(lengths).data; });
 }
 
 // A gradient of `rotate` replaces its input, unless it has another type or is added.

@@ -4,6 +4,8 @@
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/reference/elements.h"
+#include "tools/support/forward_pass.h"
+#include "tools/support/operator_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -151,6 +153,25 @@ TEST_F(NsaGradients, TakeTheIndexOfTheForwardPass) {
     inputs.tensors.erase(T::kBlockIndex);
     expectSameBits(run(inputs), outputs);
   }
+}
+
+// The forward pass of any branches saves what their gradient takes, and no more. Without the branch cmp it compresses
+// what the branch sel reads, only for the lists.
+TEST_F(NsaGradients, TakeWhatTheForwardPassOfAnyBranchesSaved) {
+  for (int32_t branches = 1; branches <= kAllBranches; ++branches)
+    for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear}) {
+      SCOPED_TRACE("branches " + std::to_string(branches) + " " + std::string(cmpKindName(kind)));
+      Spec own = spec(DType::kF32); // as in OfWhatNoBranchReadsAreZero
+      own.branches = branches;
+      own.cmpKind = kind;
+      OperatorInputs inputs = tools::drawInputs(own, {{70}, {150}}, freshSeed(), tools::Saved::kByCaller);
+      const Status saved = tools::addSaved(inputs, session->engine(), session->accelerator());
+      ASSERT_TRUE(saved.isOk()) << saved.toString();
+      for (const T name : tools::savedFor(Operator::kNsaBwd))
+        EXPECT_EQ(inputs.tensors.contains(name), name != T::kBlockIndex && takes(own, name)) << tensorName(name);
+      EXPECT_TRUE(tools::checkSaved(inputs).within()) << tools::checkSaved(inputs).toString();
+      checkOutputs(inputs, run(inputs));
+    }
 }
 
 // Another inverse than that of the lists is reported, whatever it holds, and nothing is read out of range.

@@ -5,6 +5,7 @@
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/scratch.h"
 #include "tests/harness/seed.h"
+#include "tools/support/forward_pass.h"
 
 #include <algorithm>
 

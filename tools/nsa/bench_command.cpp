@@ -266,8 +266,8 @@ void addBenchCommand(CLI::App &app, Action &action) {
   initial.decodeTokens = {4096, 16384, 65536};
   auto [threshold, thresholdFlags] =
       addMeasuring(*bench, action, std::move(initial), "thresholds",
-                   "From which length on the tile program pays against the simple kernel, and up to which dense "
-                   "attention does where every block is selected",
+                   "From which length on the tile program pays against the simple kernel, up to which dense attention "
+                   "does where every block is selected, and from which on sel_bwd pays with slots, block by block",
                    thresholds);
   threshold.add_flag("--store", thresholdFlags.store, "Keep the thresholds in the database, for plans to come");
   thresholdFlags.engine.addCache(threshold);

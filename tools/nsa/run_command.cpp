@@ -67,11 +67,13 @@ Status verdictOf(const OperatorCheck &check, const OperatorInputs &inputs, const
     return Status::invalid("--input", inputPath,
                            "must be finite where --check judges what is made of it: " + faultsOf(check),
                            "every other row is right; run without --check to write the output");
-  if (definitionOf(inputs.spec.op).isAttentionGradient())
+  const OperatorDef &def = definitionOf(inputs.spec.op);
+  if (def.isAttentionGradient() || def.isWholeGradient())
     if (const OperatorCheck saved = checkSaved(inputs); !saved.within() && !saved.isUnjudged())
       return Status::invalid("--input", inputPath,
-                             "must have the 'out' and 'lse' of the forward pass of its queries, keys and values: " +
-                                 faultsOf(saved),
+                             std::string("must have the ") +
+                                 (def.isWholeGradient() ? "'o_*', 'lse_*', 'k_comp' and 'v_comp'" : "'out' and 'lse'") +
+                                 " of the forward pass of its queries, keys and values: " + faultsOf(saved),
                              "the forward operator writes them with --all-outputs; no output was written");
   return notWithin("the result", faultsOf(check));
 }
@@ -136,7 +138,10 @@ void addRunCommand(CLI::App &app, Action &action) {
       ->required();
   verb.add_flag("--all-outputs", flags.allOutputs,
                 "Write the optional outputs too: lse, reads; of nsa o_*, lse_*, block_list, k_comp, v_comp, reads; "
-                "of decode o_*, lse_*, block_list; of a program what it declares optional");
+                "of decode o_*, lse_*, block_list; of select and nsa with make_index block_index; of gradients of "
+                "attention delta, of combine_bwd d_o_*, of compress_bwd and nsa_bwd the gradients of weights, of "
+                "nsa_bwd also those of tensors that no branch reads, which are 0; of a program what it declares "
+                "optional");
   flags.engine.addDevice(verb);
   flags.engine.addMiss(verb);
   flags.engine.addCache(verb);

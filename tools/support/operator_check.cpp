@@ -26,8 +26,11 @@ public:
   using OutputChecker::OutputChecker;
 
   OperatorCheck run();
-  OperatorCheck runAttention() {
-    checkAttention();
+  OperatorCheck runSaved() {
+    if (definitionOf(spec.op).isWholeGradient())
+      checkForward();
+    else
+      checkAttention();
     return std::move(result);
   }
 
@@ -160,13 +163,15 @@ private:
     checkBranches(nsa);
   }
 
-  // From queries and compressed rows on.
+  // From queries and compressed rows on. The lists of a gradient are the caller's choice.
   void checkBranches(reference::Nsa &nsa) {
     if (spec.hasBranch(kBranchSel) && output(T::kBlockList)) {
       reference::Compressed own;
-      if (!nsa.kComp.isGiven())
+      const bool isChosen = definitionOf(spec.op).isGradient();
+      if (!nsa.kComp.isGiven() && !isChosen)
         own = reference::compress({spec, nsa.kCmp, nsa.vCmp, nsa.phiK, nsa.phiV, sequences});
-      checkLists(nsa.qCmp.isGiven() ? nsa.qCmp : nsa.q, nsa.kComp.isGiven() ? nsa.kComp : own.k.view());
+      if (!isChosen)
+        checkLists(nsa.qCmp.isGiven() ? nsa.qCmp : nsa.q, nsa.kComp.isGiven() ? nsa.kComp : own.k.view());
       nsa.blockLists = listView(spec, outputs.at(T::kBlockList));
     }
     nsa.rows = rows;
@@ -294,8 +299,8 @@ OperatorCheck checkOperator(const OperatorInputs &inputs, const NamedTensors &ou
 }
 
 OperatorCheck checkSaved(const OperatorInputs &inputs) {
-  assert(definitionOf(inputs.spec.op).isAttentionGradient());
-  return Checker(inputs, inputs.tensors, {}).runAttention();
+  assert(definitionOf(inputs.spec.op).isAttentionGradient() || definitionOf(inputs.spec.op).isWholeGradient());
+  return Checker(inputs, inputs.tensors, {}).runSaved();
 }
 
 } // namespace nsa::tools

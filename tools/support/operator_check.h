@@ -47,8 +47,9 @@ reference::Nsa referenceNsa(const OperatorInputs &inputs);
 OperatorCheck checkOperator(const OperatorInputs &inputs, const NamedTensors &outputs,
                             const std::vector<int64_t> &rows = {});
 
-// Checks what a call of a gradient of attention reads of its forward pass: `out` and `lse` must be the results for the
-// call's queries, keys and values.
+// Checks what a call of a gradient of attention or of nsa reads of its forward pass: `out` and `lse` must be the
+// results for the call's queries, keys and values, and of nsa `o_*`, `lse_*`, `k_comp` and `v_comp` those for the
+// call's lists.
 OperatorCheck checkSaved(const OperatorInputs &inputs);
 
 // Checks whether a call of decode changed its cache correctly, and returns a verdict for each tensor of the cache.

@@ -84,17 +84,10 @@ OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
 // repeats a drawn block. Weights are scaled so that a product with them has the same variance as its input. Gates are
 // drawn between 0 and 1 if the spec reads them as values, and otherwise as logits. Block lists are ascending and
 // causal, and contain the query's own block. What the gradients of attention take from the forward pass is computed by
-// the reference, or left out for long sequences, where the caller adds it (addSaved).
+// the reference, or left out for long sequences, where the caller adds it (addSaved in forward_pass.h).
 enum class Saved : uint8_t { kByReference, kByCaller };
 OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed,
                           Saved saved = Saved::kByReference);
-// The outputs of the forward pass that its gradient takes as inputs.
-std::set<TensorName> savedFor(Operator gradient);
-// The call of the forward pass whose gradient has these inputs.
-OperatorInputs forwardInputs(const OperatorInputs &gradient);
-// Adds what a gradient takes from the forward pass: computed by the reference, or by an engine of the accelerator.
-void addReferenceSaved(OperatorInputs &inputs);
-Status addSaved(OperatorInputs &inputs, nsa_engine *engine, Accelerator &accelerator);
 
 // The bindings and the workspace of a call on a device, and the functions of the C ABI that run the call.
 class DeviceCall {

@@ -1,6 +1,7 @@
 #include "tools/support/structured_inputs.h"
 
 #include "tools/reference/elements.h"
+#include "tools/support/forward_pass.h"
 #include "tools/support/kv_cache.h"
 #include "tools/support/operator_check.h"
 

@@ -214,6 +214,10 @@ private:
       return checkIndex(operand, name);
     const bool ofCache = CacheChecker::isOfCache(rule.lead);
     const bool countsNoTime = rule.lead == Lead::kPositions || rule.lead == Lead::kSequences;
+    if (tensors[name].accumulate && !operand.isGradient() && differentiated(operand))
+      return BoundTensors::broken(
+          name, ".accumulate", "1",
+          "must be 0, because the gradient of a branch's output replaces what its tensor holds");
     const int leading = rule.lead == Lead::kNone ? 0 : countsNoTime ? 1 : ofCache ? 2 : timeAxis + 1;
     NSA_RETURN_IF_ERROR(operand.isGradient()
                             ? tensors.checkGradient(name, spec.dtype, leading + rule.axisCount)
@@ -309,19 +313,38 @@ private:
     return definitionOf(spec.op).isGradient() ? checkGradients() : Status::ok();
   }
 
-  // Kernels read inputs after they have written gradients. Only the gradient of `rotate` may lie where its input lies:
-  // its elements replace elements of the same type, each when it was read.
+  // The gradient of `rotate` may lie where its input lies: its elements replace elements of the same type, each when it
+  // was read.
+  bool mayReplace(TensorName gradient, TensorName input) const {
+    if (gradient != TensorName::kOut || input != TensorName::kX)
+      return false;
+    const Tensor &out = tensors[gradient], &x = tensors[input];
+    if (out.accumulate || out.dtype != x.dtype || out.data != x.data)
+      return false;
+    for (int axis = 0; axis < out.rank; ++axis) // the shapes are equal
+      if (out.strideOf(axis) != x.strideOf(axis))
+        return false;
+    return true;
+  }
+
+  // Kernels read inputs and lengths after they have written gradients.
   Status checkGradients() const {
-    const auto mayLieOnInput = [&](const Operand &operand) {
-      const TensorName *name = operand.name == TensorName::kOut ? boundName(operand) : nullptr;
-      return name && tensors[*name].dtype == spec.dtype && !tensors[*name].accumulate;
+    const auto check = [&](TensorName gradient, TensorName other) {
+      return gradient == other || mayReplace(gradient, other)
+                 ? Status::ok()
+                 : checkApart(tensorName(gradient), tensors[gradient], tensorName(other), tensors[other]);
     };
-    for (const Operand &operand : operands)
-      if (const TensorName *name = operand.isWritten() && !mayLieOnInput(operand) ? boundName(operand) : nullptr)
-        for (const Operand &other : operands)
-          if (const TensorName *otherName = boundName(other); otherName && *otherName != *name)
-            NSA_RETURN_IF_ERROR(
-                checkApart(tensorName(*name), tensors[*name], tensorName(*otherName), tensors[*otherName]));
+    for (const Operand &operand : operands) {
+      const TensorName *name = operand.isWritten() ? boundName(operand) : nullptr;
+      if (!name)
+        continue;
+      for (const Operand &other : operands)
+        if (const TensorName *otherName = boundName(other))
+          NSA_RETURN_IF_ERROR(check(*name, *otherName));
+      for (const TensorName lengths : {TensorName::kCuSeqlensQ, TensorName::kCuSeqlensK})
+        if (readsLengths(spec.op) && tensors.find(lengths))
+          NSA_RETURN_IF_ERROR(check(*name, lengths));
+    }
     return Status::ok();
   }
 

@@ -228,7 +228,7 @@ struct GraphNode {
     kForLists,      // if a later kernel reads the lists of blocks, or the caller has bound `block_list`
     kForCallerList, // if the caller has bound `block_list`
     kForWeights,    // if the caller has bound the gradient of a weight
-    kForZeroes,     // if the caller has bound a gradient of queries that no branch reads
+    kForZeros,      // if the caller has bound a gradient of queries that no branch reads
     kWithoutLse,    // if the caller has not bound `lse`
     kWithoutBlocks, // if the caller has not bound both compressed keys and values
     kWithoutOutput, // if the caller has not bound the output of the branch

@@ -345,7 +345,7 @@ inline constexpr auto kNsaBwdLastNodes = std::to_array<GraphNode>({{.role = Role
                                                                     .op = Operator::kAttentionDq,
                                                                     .isNeeded = hasZeroQueries,
                                                                     .change = attendReached,
-                                                                    .launch = GraphNode::Launch::kForZeroes,
+                                                                    .launch = GraphNode::Launch::kForZeros,
                                                                     .bindings = kZeroQueries,
                                                                     .prepare = attendNothing},
                                                                    {.role = Role::kZeroWeights,

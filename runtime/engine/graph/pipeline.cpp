@@ -202,7 +202,7 @@ bool PipelineRun::isWanted(const GraphNode &node) const {
     return std::ranges::any_of(operandsOf(rules.spec.op), [&](const Operand &operand) {
       return operand.isWritten() && tensorRule(operand.name).lead == Lead::kNone && call[operand.name].data;
     });
-  case GraphNode::Launch::kForZeroes:
+  case GraphNode::Launch::kForZeros:
     return call[T::kDQCmp].data && call[T::kDQCmp].data != call[T::kDQ].data;
   case GraphNode::Launch::kWithoutBlocks:
     return call[T::kKComp].data == nullptr || call[T::kVComp].data == nullptr;

@@ -39,10 +39,10 @@
  * D_X is the gradient of X, and has the shape of X. A call binds D_K_WIN if it reads K_WIN, and D_K if it reads K, and so
  * for the others. The gradients read OUT and LSE as the forward pass wrote them. Sums are fp32, and each gradient is rounded
  * once. A gradient that a call writes, and OUT of rotate_bwd, is of the io type or of fp32, as its tensor says, and
- * replaces what the tensor holds or is added to that (`accumulate` of nsa_tensor). D_OUT and D_O_* are of the io type. The
- * gradients of keys and values that no query attends are 0, and so are the gradients of tokens that no compressed block
- * covers. A call of nsa_bwd may also bind gradients of tensors that none of its branches reads, such as D_K_CMP if cmp is
- * off, and they become 0.
+ * replaces what the tensor holds or is added to that (`accumulate` of nsa_tensor). D_OUT and D_O_* are of the io type,
+ * and D_O_* replace what their tensors hold. The gradients of keys and values that no query attends are 0, and so are
+ * the gradients of tokens that no compressed block covers. A call of nsa_bwd may also bind gradients of tensors that
+ * none of its branches reads, such as D_K_CMP if cmp is off, and they become 0.
  *
  * Shapes
  *   Q, Q_CMP                   [.., query_heads, qk_dim]

@@ -298,8 +298,8 @@ typedef struct nsa_tensor {
   int32_t rank;
   int64_t shape[5];
   int64_t strides[5]; /* elements; the last dimension of q, k, v, out must be contiguous */
-  int64_t accumulate; /* 1: a gradient is added, in fp32, to what the tensor holds; 0: it replaces that. Any other
-                         tensor has 0 */
+  int64_t accumulate; /* 1: a gradient is added, in fp32, to what the tensor holds; 0: it replaces that. A
+                         tensor that the call only reads, a result that is no gradient, and D_O_* have 0 */
   int64_t reserved[3];
 } nsa_tensor;
 
@@ -355,9 +355,11 @@ NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 /* Options of one plan. */
 typedef struct nsa_plan_options {
   size_t size;
-  int32_t compare; /* 1: each run compares every kernel that is tuned by itself with the kernel that defines its
-                      operator (docs/embedding.md). Such a run waits for the device and must not be captured, and its
-                      workspace is larger */
+  int32_t compare; /* 1: each run compares the results of its kernels with the results of the kernels that define their
+                      operators (docs/embedding.md). It leaves out sequences, append, scores, rank, ascend, the kernels
+                      of inverses (index_*), of sums (sum, sum_*, sums), of zeros (zero_*) and of compress_bwd (dz, dx,
+                      dw, db), and in decode compress and each kernel that makes only a part of a result. Such a run
+                      waits for the device and must not be captured, and its workspace is larger */
   int32_t flags;   /* 0 */
   int64_t reserved[6];
 } nsa_plan_options;
@@ -387,9 +389,10 @@ NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, si
 /* The time of one part of a run, such as the kernel `compress` of a run of nsa. */
 typedef struct nsa_part_time {
   char name[24];       /* sequences, append, compress, cmp, scores, rank, select, ascend, sel, win, combine; of
-                          gradients gates, deltas, dq, dkv, the same with _cmp, _sel or _win, sum, sum_cmp,
-                          index_lengths, index_counts, index_fill, dz, dx, dw, db, sums; of other operators their own
-                          name */
+                          gradients gates, deltas, dq, dq_cmp, dq_sel, dq_slots, dq_win, dkv, dkv_cmp, dkv_sel, dkv_win,
+                          sum, sum_cmp, sum_slots, dz, dx, dw, db, sums, zero_queries, zero_weights; where lists are
+                          inverted index_lengths, index_counts, index_fill, index_check, index_slots, index_ranges; of
+                          other operators their own name */
   int32_t launches;    /* nsa goes through long sequences in chunks */
   double milliseconds; /* sum over the launches of the part, each from the end of the launch before to its own end; on a
                           GPU by events on `stream` */

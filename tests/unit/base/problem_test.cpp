@@ -258,6 +258,63 @@ TEST(Maxima, ThePackedRowsOfAnOperatorWithoutLengthsFit32Bits) {
   EXPECT_TRUE((Maxima{1, most + 1, 1, 1}).validate(spec).isOk()) << "its sequences are bounded one by one";
 }
 
+// An error names the largest of the numbers, and the maxima that make it.
+TEST(Maxima, InversesOfListsAreNumberedIn32Bits) {
+  Spec spec = validSpec(); // sel_block 64, sel_count 16
+  spec.op = Operator::kSelBwd;
+  const struct {
+    Layout layout;
+    Maxima legal, tooLarge;
+    std::string value, rule;
+  } cases[] = {
+      {Layout::kDense,
+       {1024, 1024 * 131071, 131071, 131072},
+       {1024, 1024 * 131072, 131072, 131072},
+       "max_batch=1024 max_seqlen_q=131072 sel_count=16",
+       "the entries of all lists, max_batch * max_seqlen_q * sel_count, must be at most 2147483520, and are "
+       "2147483648"},
+      {Layout::kDense,
+       {1, 134086720, 134086720, 134086720},
+       {1, 134086784, 134086784, 134086784},
+       "max_seqlen_q=134086784 max_seqlen_k=134086784 sel_block=64 sel_count=16",
+       "the places of block_index, ceil(max_seqlen_k / sel_block) + 1 + max_seqlen_q * sel_count, must be at most "
+       "2147483520, and are 2147483651"},
+      {Layout::kPacked,
+       {1, 134217655, 65536, 65536},
+       {1, 134217656, 65536, 65536},
+       "max_batch=1 max_tokens_q=134217656 max_seqlen_k=65536 sel_block=64 sel_count=16",
+       "the places of block_index, max_batch * (floor(max_seqlen_k / sel_block) + 3) + max_tokens_q * sel_count, must "
+       "be "
+       "at most 2147483520, and are 2147483523"},
+      {Layout::kPacked,
+       {32672, 1024, 1, 65536},
+       {32673, 1024, 1, 65536},
+       "max_batch=32673 max_tokens_q=1024 max_seqlen_k=65536 sel_block=64 sel_count=16",
+       "the rows that are stored for pieces of the lists, (max_batch * (floor(max_seqlen_k / sel_block) + 3) + "
+       "floor(max_tokens_q * sel_count / 1024)) * sel_block, must be at most 2147483520, and are 2147531968"},
+  };
+  for (const auto &c : cases) {
+    SCOPED_TRACE(c.value);
+    spec.layout = c.layout;
+    EXPECT_TRUE(c.legal.validate(spec).isOk()) << c.legal.validate(spec).toString();
+    const Status status = c.tooLarge.validate(spec);
+    ASSERT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(status.error().field, "maxima");
+    EXPECT_EQ(status.error().value, c.value);
+    EXPECT_EQ(status.error().rule, c.rule);
+    EXPECT_EQ(status.error().hint, "split the batch into several calls");
+    spec.op = Operator::kSel; // reads lists and inverts none
+    EXPECT_TRUE(c.tooLarge.validate(spec).isOk()) << c.tooLarge.validate(spec).toString();
+    spec.op = Operator::kSelBwd;
+  }
+  // The number itself has more than 63 bits.
+  spec.layout = Layout::kPacked;
+  spec.selBlock = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const Status status = Maxima{kMost, kMost, 1, 1}.validate(spec);
+  EXPECT_NE(status.error().rule.find("and are more than 9223372036854775807"), std::string::npos) << status.toString();
+}
+
 // Decode counts keys in floats, and numbers the rows that it stages in 32 bits.
 TEST(Maxima, DecodeHasRulesOfItsOwn) {
   constexpr int64_t kMostKeys = int64_t{1} << 22, kMostRows = (int64_t{1} << 31) - 128;

@@ -1,4 +1,6 @@
-// The table of shapes in names.h: each tensor begins a row of it, or follows a tensor that begins one.
+// The table of shapes in names.h: each tensor begins a row of it, or follows a tensor that begins one. And the names of
+// a run's parts in nsa.h.
+#include "runtime/engine/graph/graph.h"
 #include "tests/harness/scratch.h"
 
 #include <gtest/gtest.h>
@@ -40,6 +42,21 @@ TEST(HeaderTable, EachTensorHasItsRow) {
 #include "runtime/model/tensors.def"
        })
     EXPECT_TRUE(rows.contains(constant.substr(prefix.size()))) << constant;
+}
+
+// The comment of nsa_part_time.name.
+TEST(HeaderTable, EachPartOfARunHasItsName) {
+  std::string header = test::readFile(NSA_SOURCE_DIR "/runtime/include/nsa/nsa.h");
+  header.erase(0, header.find("typedef struct nsa_part_time"));
+  const size_t begin = header.find("/*");
+  std::istringstream comment(header.substr(begin, header.find("*/") - begin));
+  std::set<std::string> words;
+  for (std::string word; comment >> word;)
+    words.insert(word.substr(0, word.find_first_of(",;")));
+  for (size_t role = 0; role < static_cast<size_t>(Role::kMain); ++role) {
+    const std::string name(roleName(static_cast<Role>(role), Operator::kNsaBwd));
+    EXPECT_TRUE(words.contains(name)) << name;
+  }
 }
 
 } // namespace

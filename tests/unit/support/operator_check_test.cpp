@@ -2,10 +2,14 @@
 #include "tools/reference/elements.h"
 #include "tools/reference/gradient/attention_gradient.h"
 #include "tools/reference/gradient/nsa_gradient.h"
+#include "tools/support/forward_pass.h"
 #include "tools/support/operator_check.h"
 
 #include <gtest/gtest.h>
 #include <limits>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace nsa::tools {
@@ -107,9 +111,7 @@ NamedTensors nsaGradients(const OperatorInputs &inputs) {
   return outputs;
 }
 
-// Single queries and keys of nsa_bwd: each gradient is looked at, at the first and at the last one.
-TEST(GradientCheck, ComparesSingleRowsOfTheGradientOfNsa) {
-  constexpr int64_t kTokens = 64;
+Spec nsaGradient() {
   Spec spec;
   spec.op = Operator::kNsaBwd;
   spec.dtype = DType::kF32;
@@ -120,7 +122,55 @@ TEST(GradientCheck, ComparesSingleRowsOfTheGradientOfNsa) {
   spec.cmpStride = 8;
   spec.selCount = 3;
   spec.window = 8;
-  const OperatorInputs inputs = drawInputs(spec, {{kTokens}, {kTokens}}, 1);
+  return spec;
+}
+
+// Each tensor that nsa_bwd reads of the forward pass is looked at, but for the lists, which the caller may choose.
+TEST(SavedCheck, NamesWhatTheForwardPassOfNsaDidNotSave) {
+  const OperatorInputs right = drawInputs(nsaGradient(), {{64}, {64}}, 1);
+  EXPECT_TRUE(checkSaved(right).within()) << checkSaved(right).toString();
+  const auto faultsOf = [](const OperatorInputs &inputs) {
+    std::set<std::string> faults;
+    const OperatorCheck check = checkSaved(inputs);
+    EXPECT_FALSE(check.isUnjudged());
+    for (const OutputCheck &output : check.outputs)
+      if (!output.within)
+        faults.insert(output.name);
+    return faults;
+  };
+  for (const auto &[wrong, named] : std::map<T, std::string>{{T::kOCmp, "o_cmp"},
+                                                             {T::kOSel, "o_sel"},
+                                                             {T::kOWin, "o_win"},
+                                                             {T::kLseCmp, "o_cmp"},
+                                                             {T::kLseSel, "o_sel"},
+                                                             {T::kLseWin, "o_win"},
+                                                             {T::kKComp, "k_comp"},
+                                                             {T::kVComp, "v_comp"}}) {
+    OperatorInputs inputs = right;
+    HostTensor &tensor = inputs.tensors.at(wrong);
+    reference::storeElement(tensor.dtype, tensor.bytes.data(), tensor.elements() - 1, 50);
+    EXPECT_TRUE(faultsOf(inputs).contains(named)) << tensorName(wrong);
+  }
+  // A call may leave the outputs out, and binds the log-sum-exps.
+  OperatorInputs inputs = right;
+  for (const T name : {T::kOCmp, T::kOSel, T::kOWin, T::kKComp, T::kVComp})
+    inputs.tensors.erase(name);
+  EXPECT_EQ(faultsOf(inputs), std::set<std::string>());
+  reference::storeElement(DType::kF32, inputs.tensors.at(T::kLseWin).bytes.data(), 0, 50);
+  EXPECT_EQ(faultsOf(inputs), std::set<std::string>{"lse_win"});
+  // Other lists than `select` makes, with the output that they give.
+  inputs = right;
+  for (size_t i = 0; int32_t &block : inputs.tensors.at(T::kBlockList).integers())
+    block = i++ % 3 == 0 ? 0 : -1;
+  EXPECT_EQ(faultsOf(inputs), std::set<std::string>{"o_sel"});
+  addReferenceSaved(inputs);
+  EXPECT_EQ(faultsOf(inputs), std::set<std::string>());
+}
+
+// Single queries and keys of nsa_bwd: each gradient is looked at, at the first and at the last one.
+TEST(GradientCheck, ComparesSingleRowsOfTheGradientOfNsa) {
+  constexpr int64_t kTokens = 64;
+  const OperatorInputs inputs = drawInputs(nsaGradient(), {{kTokens}, {kTokens}}, 1);
   const std::vector<int64_t> rows = {0, 20, kTokens - 1};
   const NamedTensors right = nsaGradients(inputs);
   const OperatorCheck check = checkOperator(inputs, right, rows);

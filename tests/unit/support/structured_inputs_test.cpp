@@ -2,6 +2,7 @@
 #include "tools/support/structured_inputs.h"
 
 #include "tests/harness/seed.h"
+#include "tools/support/forward_pass.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>
