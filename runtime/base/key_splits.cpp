@@ -116,8 +116,9 @@ bool takesSlots(const Spec &spec, const Maxima &maxima) {
   constexpr int64_t kLeastQueries = 64, kMostSlots = int64_t{1} << 30;
   const auto padded = [](int64_t extent) { return (extent + kRows - 1) / kRows * kRows; };
   const int64_t rowBytes = (padded(spec.qkDim) + padded(spec.vDim)) * dtypeBytes(spec.dtype);
-  const Saturated slots = Saturated(spec.layout == Layout::kPacked ? 1 : maxima.batch) * kLeastQueries *
-                          (int64_t{4} * spec.queryHeads * spec.selCount) * spec.qkDim;
+  const int64_t entries = spec.layout == Layout::kPacked ? 1 : bucketOf(maxima.batch);
+  const int64_t heads = spec.group() * bucketOf(spec.kvHeads);
+  const Saturated slots = Saturated(entries) * kLeastQueries * (int64_t{4} * heads * spec.selCount) * spec.qkDim;
   return spec.group() <= kMostGroup && (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared &&
          slots.value() <= kMostSlots;
 }
