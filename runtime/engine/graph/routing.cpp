@@ -35,7 +35,8 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
     Spec dq = spec;
     dq.op = Operator::kSelDq;
     const bool isForced = isWayOfDq(rules.forceVariant);
-    if (!isForced && isAsMeasured(dq, maxima))
+    // The measurement says which way is faster, and not whether the slots of this spec fit.
+    if (!isForced && slotsFit(spec, maxima) && isAsMeasured(dq, maxima))
       routing.slots = measured(routeFamily(dq), std::string(kSlotsRoute));
     routing.spec.dqSlots = isForced        ? rules.forceVariant == kSlotsVariant
                            : routing.slots ? slotsPay(*routing.slots, maxima)

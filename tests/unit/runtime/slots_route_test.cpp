@@ -71,6 +71,26 @@ TEST(SlotsRoute, AStoredThresholdDecides) {
     }
 }
 
+// What was measured for one sequence says nothing about memory for many, or for large blocks.
+TEST(SlotsRoute, AStoredThresholdDecidesOnlyWhereSlotsFit) {
+  const FindRoute always = [](const std::string &, const std::string &) -> std::optional<StoredRoute> {
+    StoredRoute route;
+    route.threshold = 1;
+    return route;
+  };
+  Spec wide = gradientOf(Operator::kSelBwd, 16);
+  EXPECT_TRUE(takesSlotsIn(wide, 4096, {}, always));
+  wide.dtype = DType::kF32;
+  EXPECT_FALSE(takesSlotsIn(wide, 4096, {}, always)) << "the keys and values of a block take 64 KiB";
+  const Spec heads = gradientOf(Operator::kSelBwd, 16);
+  Maxima many = tokens(4096);
+  many.batch = 256;
+  many.tokensQ = many.batch * many.seqlenQ;
+  const Routing routing = routingOf(heads, many, {}, always);
+  EXPECT_FALSE(routing.spec.dqSlots) << "64 queries of each sequence take 4 GiB";
+  EXPECT_FALSE(routing.slots) << "it decided nothing";
+}
+
 TEST(SlotsRoute, IsExplainedWhereItWasMeasured) {
   const FindRoute find = [](const std::string &, const std::string &) -> std::optional<StoredRoute> {
     StoredRoute route;
