@@ -287,9 +287,7 @@ Status Maxima::validate(const Spec &spec) const {
   // Kernels number the entries of all lists, and the rows of what they store for pieces of the lists, in 32 bits.
   const bool hasIndex =
       def.fields & kMakeIndexField ? spec.makeIndex : def.operandOf(TensorName::kBlockIndex) != nullptr;
-  const bool invertsLists = (spec.fields() & kSelGeometry) && (def.isGradient() || hasIndex) &&
-                            (!def.hasBranches() || spec.hasBranch(kBranchSel));
-  if (invertsLists) {
+  if (spec.hasLists() && (def.isGradient() || hasIndex)) {
     const int64_t most =
         std::max({indexPlaces(spec, *this), (Saturated(piecesOfAll(spec, *this)) * spec.selBlock).value(),
                   (Saturated(batch) * seqlenQ * spec.selCount).value()});

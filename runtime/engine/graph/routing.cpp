@@ -30,8 +30,7 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
       routing.spec.keySplits =
           static_cast<int32_t>(std::clamp<int64_t>(routing.splits->threshold, 1, KeySplits::kMost));
   }
-  const OperatorDef &def = definitionOf(spec.op);
-  if (def.isGradient() && def.mayTake(View::kBlockIndex) && (!def.hasBranches() || spec.hasBranch(kBranchSel))) {
+  if (definitionOf(spec.op).isGradient() && spec.hasLists()) {
     Spec dq = spec;
     dq.op = Operator::kSelDq;
     const bool isForced = isWayOfDq(rules.forceVariant);
