@@ -12,6 +12,7 @@ class ExplainRouteTest : public RouteTest {
 protected:
   struct Program : ProgramJob {
     using ProgramJob::run;
+    std::string error() const { return test::readFile(scratch.file("stderr")); }
     void TestBody() override {}
   };
 
@@ -68,6 +69,14 @@ TEST_F(ExplainRouteTest, OfTheGradientOfQueries) {
   store(Operator::kSelDq, kSlotsRoute, StoredRoute::kNever);
   EXPECT_EQ(printed(kOp, 512), "route      sel_dq, not sel_dq_slots (sel_bwd.slots_from: sel_dq_slots never): the "
                                "gradient of queries is faster block by block at no length, as measured\n");
+}
+
+// A name that no kernel has is no silent default.
+TEST_F(ExplainRouteTest, OfNoKernel) {
+  program.run("explain --op sel_bwd --config '" + configText(spec) + "' --seqlen-k 64 --device cpu --cache :memory:", 1,
+              "NSA_FORCE_VARIANT=sel_dq_foo");
+  const std::string error = program.error();
+  EXPECT_NE(error.find("NSA_FORCE_VARIANT = 'sel_dq_foo': must be one of attention, "), std::string::npos) << error;
 }
 
 TEST_F(ExplainRouteTest, OfDenseAttention) {
