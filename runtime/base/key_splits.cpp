@@ -111,15 +111,20 @@ GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
   return parts;
 }
 
-bool takesSlots(const Spec &spec, const Maxima &maxima) {
-  constexpr int64_t kMostGroup = 4, kRows = 16, kMostShared = int64_t{64} << 10;
+bool slotsFit(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kRows = 16, kMostShared = int64_t{64} << 10;
   constexpr int64_t kLeastQueries = 64, kMostSlots = int64_t{1} << 30;
   const auto padded = [](int64_t extent) { return (extent + kRows - 1) / kRows * kRows; };
   const int64_t rowBytes = (padded(spec.qkDim) + padded(spec.vDim)) * dtypeBytes(spec.dtype);
-  const Saturated slots = Saturated(spec.layout == Layout::kPacked ? 1 : maxima.batch) * kLeastQueries *
-                          (int64_t{4} * spec.queryHeads * spec.selCount) * spec.qkDim;
-  return spec.group() <= kMostGroup && (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared &&
-         slots.value() <= kMostSlots;
+  const int64_t entries = spec.layout == Layout::kPacked ? 1 : bucketOf(maxima.batch);
+  const int64_t heads = spec.group() * bucketOf(spec.kvHeads);
+  const Saturated slots = Saturated(entries) * kLeastQueries * (int64_t{4} * heads * spec.selCount) * spec.qkDim;
+  return (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared && slots.value() <= kMostSlots;
+}
+
+bool takesSlots(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kMostGroup = 4;
+  return spec.group() <= kMostGroup && slotsFit(spec, maxima);
 }
 
 int64_t indexPlaces(const Spec &spec, const Maxima &maxima) {

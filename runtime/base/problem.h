@@ -112,6 +112,11 @@ struct Spec {
     const int32_t compressed = def.isGradient() ? kBranchCmp : kBranchCmp | kBranchSel;
     return (def.fields & kCmpGeometry) && (!(def.fields & kGates) || hasBranch(compressed));
   }
+  // Returns whether the operator reads or makes lists of selection blocks.
+  bool hasLists() const {
+    const OperatorDef &def = definitionOf(op);
+    return (def.fields & kSelGeometry) && (!def.hasBranches() || hasBranch(kBranchSel));
+  }
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
   // Returns how many compressed blocks `tokens` tokens have: N_c of docs/specification.md 3.
   int64_t compressedBlocks(int64_t tokens) const {

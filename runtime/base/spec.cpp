@@ -321,14 +321,22 @@ Status Maxima::validate(const Spec &spec) const {
                                " with query_heads / kv_heads = " + std::to_string(group));
   const bool hasIndex =
       def.fields & kMakeIndexField ? spec.makeIndex : def.operandOf(TensorName::kBlockIndex) != nullptr;
-  const bool invertsLists = (spec.fields() & kSelGeometry) && (def.isGradient() || hasIndex) &&
-                            (!def.hasBranches() || spec.hasBranch(kBranchSel));
-  if (invertsLists) {
-    const ListSizes sizes = {indexPlaces(spec, *this), (Saturated(piecesOfAll(spec, *this)) * spec.selBlock).value(),
-                             (Saturated(batch) * seqlenQ * spec.selCount).value()};
+  if (spec.hasLists() && (def.isGradient() || hasIndex)) {
+    // Gradients alone store rows for pieces. In the packed layout the places of the index bound the entries of all
+    // lists.
+    const ListSizes sizes = {indexPlaces(spec, *this),
+                             def.isGradient() ? (Saturated(piecesOfAll(spec, *this)) * spec.selBlock).value() : 0,
+                             spec.layout == Layout::kPacked ? 0 : (Saturated(batch) * seqlenQ * spec.selCount).value()};
     if (std::ranges::max(sizes) > kMostRows)
       return tooManyListed(spec, *this, sizes, kMostRows);
   }
+  // What gradients of keys are parts of lies in rows for the keys of all sequences.
+  if ((def.isAttentionGradient() || def.isWholeGradient()) && spec.layout == Layout::kDense &&
+      (Saturated(batch) * seqlenK).value() > kMostRows)
+    return Status::invalid("max_batch", std::to_string(batch),
+                           "max_batch * max_seqlen_k must be at most " + std::to_string(kMostRows) + " for " +
+                               std::string(def.name) + " with max_seqlen_k = " + std::to_string(seqlenK),
+                           "split the batch into several calls");
   // No sequence has more queries than keys, so no run could use such a bound.
   if (def.hasQueries() && def.hasKeys() && seqlenQ > seqlenK)
     return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),

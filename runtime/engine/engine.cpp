@@ -174,14 +174,14 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
   NSA_RETURN_IF_ERROR(comparing.checkNotCapturing(stream, "a plan that compares compiles what it compares with",
                                                   "make it before the capture begins"));
   auto definitions = std::make_shared<Definitions>();
-  std::vector<Spec> compared;
+  std::vector<Step> compared;
   for (const PlanCore::Part &part : comparing.core->parts) {
     if (!isComparable(part.step))
       continue;
     NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> definition,
                          planner->define(tunableTask(part.step.spec, part.step.maxima)));
     definitions->kernels[static_cast<size_t>(part.step.role)] = (definition)->kernel;
-    compared.push_back(part.step.spec);
+    compared.push_back(part.step);
   }
   comparing.layout.addComparison(comparing.rules.spec, maxima, compared, definitions->workspaceBytes());
   NSA_RETURN_IF_ERROR(comparing.layout.check(maxima));

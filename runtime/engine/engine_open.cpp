@@ -1,5 +1,6 @@
 // How an engine comes to be: its options, log, device, cache, record, pinned table and background tuner.
 #include "runtime/base/device_name.h"
+#include "runtime/base/text.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/compile/template_folder.h"
@@ -10,13 +11,37 @@
 #include "runtime/engine/report/stopwatch.h"
 #include "runtime/process/log_limit.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace nsa {
+
+namespace {
+
+// A plan ignores a name that none of its kernels has, so a misspelt name would have no effect.
+Status checkForcedVariant(const EngineOptions &options) {
+  if (options.forceVariant.empty())
+    return Status::ok();
+  std::vector<std::string> names(std::begin(kVariants), std::end(kVariants));
+  if (!options.templateDir.empty()) {
+    NSA_ASSIGN_OR_RETURN(names, variantsOf(options.templateDir));
+  }
+  names.insert(names.end(), {std::string(kQueriesVariant), std::string(kSlotsVariant)});
+  if (std::ranges::find(names, options.forceVariant) != names.end())
+    return Status::ok();
+  return Status::invalid(options.sourceOfVariant(), "'" + options.forceVariant + "'",
+                         "must be one of " + joined(names, ", "),
+                         options.templateDir.empty() ? "" : "name a template of " + options.templateDir);
+}
+
+} // namespace
 
 Result<EnginePointer> Engine::open(EngineOptions options, const EngineOptions::Environment &environment) {
   std::unique_ptr<Engine> engine(new Engine);
   engine->options = std::move(options);
   NSA_RETURN_IF_ERROR(engine->options.resolve(environment));
   NSA_RETURN_IF_ERROR(checkPaths(engine->options));
+  NSA_RETURN_IF_ERROR(checkForcedVariant(engine->options));
   engine->openLog();
   ProfilerRange::attach(engine->options.profilerPath);
   NSA_RETURN_IF_ERROR(engine->openDevice());

@@ -69,7 +69,10 @@ TEST_F(DenseRouteTest, WithoutAThresholdItIsTakenWhereverItIsTheSame) {
   EXPECT_EQ(servedBy(65), "sel");
   const nlohmann::json kernel = explained(40);
   EXPECT_EQ(kernel["route"]["name"], "dense");
+  EXPECT_EQ(kernel["route"]["other"], "selection");
   EXPECT_EQ(kernel["route"]["source"], "exact");
+  EXPECT_EQ(kernel["route"]["threshold_way"], "dense");
+  EXPECT_EQ(kernel["route"]["threshold_side"], "up_to");
   EXPECT_EQ(kernel["route"]["threshold_seqlen_k"], 64);
   EXPECT_FALSE(explained(65).contains("route"));
 }

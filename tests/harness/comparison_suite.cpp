@@ -101,6 +101,31 @@ TEST_F(GradientComparisons, ChunksAreComparedToo) {
   }
 }
 
+// Kernels of all queries at once, in plans that walk in chunks of queries.
+TEST_F(GradientComparisons, AllQueriesAreComparedWhereAKernelTakesThemAtOnce) {
+  const auto rows = [&](const Spec &spec, int64_t tokens, const char *name, int64_t elements) {
+    const Parts parts = compare(*session, tools::drawInputs(spec, {{tokens, tokens}, {tokens, tokens}}, freshSeed()));
+    ASSERT_TRUE(parts.contains(name));
+    const Json &part = parts.at(name);
+    EXPECT_EQ(part["compared"], true) << part;
+    EXPECT_EQ(part["elements"], elements) << part;
+    EXPECT_LT(part["relative_rms"], 1e-5) << part;
+    EXPECT_EQ(part.value("unequal_nan", 1) + part.value("unequal_inf", 1), 0) << part;
+  };
+  Spec listed = smallSpec(Operator::kSelBwd, DType::kF32);
+  listed.queryHeads = 8;
+  listed.kvHeads = 2;
+  listed.qkDim = 64;
+  listed.vDim = listed.selBlock = listed.selCount = 16;
+  rows(listed, 1000, "deltas", 2 * 1000 * 8);
+  Spec unread = smallSpec(Operator::kNsaBwd, DType::kF32);
+  unread.queryHeads = 64;
+  unread.kvHeads = 16;
+  unread.vDim = 128;
+  unread.branches = kBranchSel | kBranchWin; // the gradient of q_cmp is 0
+  rows(unread, 300, "zero_queries", int64_t{2} * 300 * unread.queryHeads * unread.qkDim);
+}
+
 // A kernel in memory was compiled before its template was mended, and differs from the definition.
 TEST_F(GradientComparisons, AWrongKernelIsFoundInItsPart) {
   const struct {

@@ -229,9 +229,14 @@ TEST_F(NsaGradients, TakeTheForcedKernel) {
   const OperatorInputs inputs = tools::drawInputs(spec(DType::kBf16), {{150, 150}, {150, 150}}, freshSeed());
   for (const char *variant : {"sel_dq", "sel_dq_slots"}) {
     SCOPED_TRACE(variant);
-    const std::unique_ptr<Session> forced = Session::open(variant, "");
+    tools::EngineSettings settings;
+    settings.device = kTestDevice;
+    settings.forceVariant = variant;
+    const Result<tools::EngineHandle> forced = tools::createEngine(tools::withNothingStored(settings));
+    ASSERT_TRUE(forced) << forced.status().toString();
+    tools::Accelerator &accelerator = session->accelerator();
     const Result<tools::PlanHandle> made =
-        tools::createPlan(forced->engine(), inputs.spec, inputs.maxima, forced->accelerator().stream());
+        tools::createPlan(forced->get(), inputs.spec, inputs.maxima, accelerator.stream());
     ASSERT_TRUE(made) << made.status().toString();
     const nlohmann::json description = tools::describePlan(made->get());
     std::vector<std::string> kernels;
@@ -239,7 +244,7 @@ TEST_F(NsaGradients, TakeTheForcedKernel) {
       if (const std::string name = launch.value("operator", ""); name.starts_with("sel_dq"))
         kernels.push_back(name);
     EXPECT_EQ(kernels, std::vector<std::string>{variant});
-    const Result<tools::RunResult> result = tools::runOnce(forced->accelerator(), made->get(), inputs, {});
+    const Result<tools::RunResult> result = tools::runOnce(accelerator, made->get(), inputs, {});
     ASSERT_TRUE(result) << result.status().toString();
     checkOutputs(inputs, result->outputs);
   }

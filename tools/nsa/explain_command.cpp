@@ -13,6 +13,17 @@ struct ExplainFlags {
   bool json = false;
 };
 
+// ": dense up to 256 keys"; "" where no length decides.
+std::string thresholdText(const nlohmann::json &route) {
+  if (!route.contains("threshold_way"))
+    return "";
+  const nlohmann::json &keys = route["threshold_seqlen_k"];
+  return ": " + route.value("threshold_way", "") +
+         (keys.is_null()                                ? " never"
+          : route.value("threshold_side", "") == "from" ? " from " + keys.dump() + " keys on"
+                                                        : " up to " + keys.dump() + " keys");
+}
+
 void printExplanation(const nlohmann::json &report) {
   if (const std::string part = report.value("part", ""); !part.empty())
     printText("part       %s\n", part.c_str());
@@ -24,10 +35,9 @@ void printExplanation(const nlohmann::json &report) {
     printText("variant    %s %s, %s: %s\n", report.value("variant", "").c_str(), report.value("config", "").c_str(),
               report.value("step", "").c_str(), report.value("why", "").c_str());
   if (report.contains("route")) {
-    const nlohmann::json &route = report["route"], &threshold = route["threshold_seqlen_k"];
-    printText("route      %s, dense %s (%s): %s\n", route.value("name", "").c_str(),
-              threshold.is_null() ? "never" : ("up to " + threshold.dump() + " keys").c_str(),
-              route.value("source", "").c_str(), route.value("why", "").c_str());
+    const nlohmann::json &route = report["route"];
+    printText("route      %s, not %s (%s%s): %s\n", route.value("name", "").c_str(), route.value("other", "").c_str(),
+              route.value("source", "").c_str(), thresholdText(route).c_str(), route.value("why", "").c_str());
   }
   const nlohmann::json &database = report["database"];
   const std::string source = database.value("source", ""), place = database.value("place", "");

@@ -24,7 +24,15 @@ public:
   CallChecker(const CallRules &rules, const Bindings &bindings, Call &call)
       : rules(rules), spec(rules.spec), maxima(rules.maxima), tensors(bindings), call(call),
         cache(rules, tensors, call), operands(operandsOf(spec.op)), packed(spec.layout == Layout::kPacked),
-        decodes(definitionOf(spec.op).hasCache), timeAxis(packed ? 0 : 1) {}
+        decodes(definitionOf(spec.op).hasCache), timeAxis(packed ? 0 : 1) {
+    // Inputs first: the tensor that serves for an input decides which tensor is its gradient.
+    for (const Operand &operand : operands)
+      if (!operand.isWritten())
+        resolve(operand);
+    for (const Operand &operand : operands)
+      if (operand.isWritten())
+        resolve(operand);
+  }
 
   Status run() {
     NSA_RETURN_IF_ERROR(checkPresence());
@@ -46,6 +54,11 @@ public:
   }
 
 private:
+  // What the bindings say of an operand. It is found once, because every search takes time in each run.
+  struct Resolved {
+    const TensorName *name = nullptr; // what serves for the operand; null: nothing
+    const Operand *source = nullptr;  // the input whose gradient an output is; null: none
+  };
   // The operands whose time dimension is one quantity, and whose tensor said first how long it is.
   struct Time {
     const TensorName *source = nullptr;
@@ -61,15 +74,23 @@ private:
     return axis == Axis::kGateHeads ? "gate heads: query_heads, or kv_heads with gate_per_group" : axisSource(axis);
   }
 
-  // What serves for an operand; nullptr: nothing. The gradient of `k` is d_k, and the gradient of `k_win` is d_k_win.
-  const TensorName *boundName(const Operand &operand) const {
+  void resolve(const Operand &operand) {
+    Resolved &found = resolved[static_cast<size_t>(operand.name)];
+    if (const std::optional<TensorName> of = operand.isWritten() ? gradientOf(operand.name) : std::nullopt)
+      found.source = definitionOf(spec.op).operandOf(*of);
+    found.name = findName(operand, found.source);
+    if (found.name && operand.isRead())
+      read.add(*found.name);
+  }
+  // The gradient of `k` is d_k, and the gradient of `k_win` is d_k_win.
+  const TensorName *findName(const Operand &operand, const Operand *source) const {
     if (isZeroGradient(spec, operand.name))
       return tensors.find(operand.name) ? &operand.name : nullptr;
     if (!takes(spec, operand.name))
       return nullptr;
-    if (const Operand *of = differentiated(operand)) {
-      const TensorName *read = boundName(*of);
-      const TensorName &gradient = read && *read == of->name ? operand.name : operand.otherwise;
+    if (source) {
+      const TensorName *input = boundName(*source);
+      const TensorName &gradient = input && *input == source->name ? operand.name : operand.otherwise;
       return tensors.find(gradient) ? &gradient : nullptr;
     }
     if (tensors.find(operand.name))
@@ -77,18 +98,13 @@ private:
     return tensors.find(operand.otherwise) ? &operand.otherwise : nullptr;
   }
 
+  // What serves for an operand; nullptr: nothing.
+  const TensorName *boundName(const Operand &operand) const { return resolved[static_cast<size_t>(operand.name)].name; }
   // The input whose gradient an output is; nullptr: none.
   const Operand *differentiated(const Operand &operand) const {
-    const std::optional<TensorName> of = operand.isWritten() ? gradientOf(operand.name) : std::nullopt;
-    return of ? definitionOf(spec.op).operandOf(*of) : nullptr;
+    return resolved[static_cast<size_t>(operand.name)].source;
   }
-
-  bool isRead(TensorName name) const {
-    return std::ranges::any_of(operands, [&](const Operand &operand) {
-      const TensorName *bound = operand.isRead() ? boundName(operand) : nullptr;
-      return bound && *bound == name;
-    });
-  }
+  bool isRead(TensorName name) const { return read.has(name); }
 
   // Where each branch has keys of its own, no branch reads `k`, and its gradient is 0.
   bool hasGradient(TensorName name) const {
@@ -330,17 +346,24 @@ private:
   // Kernels read inputs and lengths after they have written gradients.
   Status checkGradients() const {
     const auto check = [&](TensorName gradient, TensorName other) {
-      return gradient == other || mayReplace(gradient, other)
+      return mayReplace(gradient, other)
                  ? Status::ok()
                  : checkApart(tensorName(gradient), tensors[gradient], tensorName(other), tensors[other]);
     };
+    TensorNames checked; // gradients that lie apart from all other tensors
     for (const Operand &operand : operands) {
       const TensorName *name = operand.isWritten() ? boundName(operand) : nullptr;
-      if (!name)
+      if (!name || checked.has(*name))
         continue;
-      for (const Operand &other : operands)
-        if (const TensorName *otherName = boundName(other))
-          NSA_RETURN_IF_ERROR(check(*name, *otherName));
+      checked.add(*name);
+      TensorNames met = checked;
+      for (const Operand &other : operands) {
+        const TensorName *otherName = boundName(other);
+        if (!otherName || met.has(*otherName))
+          continue;
+        met.add(*otherName);
+        NSA_RETURN_IF_ERROR(check(*name, *otherName));
+      }
       for (const TensorName lengths : {TensorName::kCuSeqlensQ, TensorName::kCuSeqlensK})
         if (readsLengths(spec.op) && tensors.find(lengths))
           NSA_RETURN_IF_ERROR(check(*name, lengths));
@@ -434,6 +457,8 @@ private:
   const std::span<const Operand> operands;
   const bool packed, decodes;
   const int timeAxis;
+  std::array<Resolved, kTensorNames> resolved = {}; // of the operands, by Operand::name
+  TensorNames read;                                 // what serves for the inputs
   const TensorName *batchSource = nullptr;
   Time queries, keys, blocks;
   int64_t timeK = 0;

@@ -23,6 +23,8 @@ struct RouteRules {
 // kSimpleTemplate. If a sequence has fewer keys than the threshold, the kernel is made from kSimpleTemplate, which uses
 // no tensor cores. Otherwise the kernel is made from kTiledTemplate.
 inline constexpr std::string_view kTiledTemplate = "attention", kSimpleTemplate = "row_attention";
+// The embedded templates of operators with several templates, in ascending order.
+inline constexpr std::string_view kVariants[] = {kTiledTemplate, "attention_sm90", kSimpleTemplate};
 
 // Returns the name of an operator's attention route: "window.attention_from". The threshold of an attention route is a
 // number of keys of a sequence: for this many keys and more, kTiledTemplate is faster than kSimpleTemplate. Only dense,

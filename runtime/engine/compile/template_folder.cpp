@@ -2,6 +2,8 @@
 
 #include "runtime/base/digest.h"
 #include "runtime/base/template_path.h"
+#include "runtime/base/text.h"
+#include "runtime/model/operators.h"
 
 #include <algorithm>
 #include <chrono>
@@ -28,11 +30,35 @@ int64_t nanoseconds(const timespec &time) { return int64_t{time.tv_sec} * 1'000'
 
 struct Look {
   TemplateFolderState state;
-  int64_t lastChange = 0; // nanoseconds since 1970
+  std::vector<std::string> variants; // see variantsOf
+  int64_t lastChange = 0;            // nanoseconds since 1970
 };
 
 Status unreadable(const std::string &folder, const std::error_code &error) {
   return Status::invalid("template_dir", folder, "must be a readable folder: " + error.message());
+}
+
+// A CUDA template has its declarations behind `//!`.
+void addVariants(std::string_view text, std::vector<std::string> &names) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string line(trim(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.starts_with("//!"))
+      line.erase(0, 3);
+    std::ranges::replace(line, ',', ' ');
+    std::string_view rest = line;
+    if (takeWord(rest) != "kernel")
+      continue;
+    const std::string_view name = takeWord(rest);
+    if (takeWord(rest) != "serves")
+      continue;
+    const OperatorDef *def = findOperator(takeWord(rest));
+    while (!rest.empty() && !(def && hasVariants(def->op)))
+      def = findOperator(takeWord(rest));
+    if (def && hasVariants(def->op))
+      names.emplace_back(name);
+  }
 }
 
 // Folders are not looked at: they change with any of their entries.
@@ -65,7 +91,9 @@ Result<Look> lookAt(const std::string &folder) {
     if (!stream.eof())
       return Status::error(ErrorCode::kIoError, "cannot read the template " + entry.string());
     content.field(entry.lexically_relative(root).generic_string()).field(text.view());
+    addVariants(text.view(), look.variants);
   }
+  std::ranges::sort(look.variants);
   look.state = {content.finishHex().substr(0, 16), changes.finishHex()};
   return look;
 }
@@ -81,6 +109,11 @@ Result<TemplateFolderState> readTemplateFolder(const std::string &folder) {
       return std::move(look.state);
     std::this_thread::sleep_for(kTick);
   }
+}
+
+Result<std::vector<std::string>> variantsOf(const std::string &folder) {
+  NSA_ASSIGN_OR_RETURN(Look look, lookAt(folder));
+  return std::move(look.variants);
 }
 
 Result<std::string> choiceDeviceOf(const std::string &device, const std::string &templateDir) {

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nsa {
 
@@ -21,6 +22,10 @@ struct TemplateFolderState {
   bool operator==(const TemplateFolderState &) const = default;
 };
 Result<TemplateFolderState> readTemplateFolder(const std::string &folder);
+
+// Returns the names of the folder's templates for operators with several templates (hasVariants), in ascending order.
+// They are the names in `kernel NAME serves dense, window`, and may differ from the names of the files.
+Result<std::vector<std::string>> variantsOf(const std::string &folder);
 
 // The separator between the device's name and the digest of the template folder's content in the name that
 // choiceDeviceOf returns.

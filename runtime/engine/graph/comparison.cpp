@@ -33,19 +33,19 @@ size_t Definitions::workspaceBytes() const {
 }
 
 bool isComparable(const Step &step) {
-  // `zero_queries` writes the rows of all queries at once, and a chunk has no memory for them.
-  return definitionOf(step.spec.op).tuning == OperatorDef::Tuning::kAlone && !step.node->writesCache &&
-         step.role != Role::kZeroQueries;
+  return definitionOf(step.spec.op).tuning == OperatorDef::Tuning::kAlone && !step.node->writesCache;
 }
 
-std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LoadedKernel &kernel,
+std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LaunchStep &step,
                                                       const KernelCall &call) const {
+  const LoadedKernel &kernel = *step.kernel;
   Spec spec = rules.spec;
   spec.vDim = static_cast<int32_t>(fixedNumber(kernel, "v_dim", spec.vDim)); // of `select`: the keys as values
   spec.cmpBlock = static_cast<int32_t>(fixedNumber(kernel, "cmp_block", spec.cmpBlock)); // of gradients: tokens
   spec.cmpStride = static_cast<int32_t>(fixedNumber(kernel, "cmp_stride", spec.cmpStride));
   const bool packed = spec.layout == Layout::kPacked;
   const int64_t batch = call.grid.batch;
+  const int64_t queries = step.node->isChunked ? layout.chunk : packed ? rules.maxima.tokensQ : rules.maxima.seqlenQ;
   const auto first = static_cast<int32_t>(call.scalars[static_cast<size_t>(Scalar::kQueryBegin)]);
   std::vector<Output> outputs;
   for (const Operand &operand : operandsOf(op)) {
@@ -53,7 +53,7 @@ std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LoadedK
       continue;
     const TensorRule &rule = tensorRule(operand.name);
     const bool ofBlocks = rule.lead == Lead::kBlocks;
-    const int64_t time = ofBlocks ? spec.compressedBlocks(call.grid.maxSeqlenK) : layout.chunk;
+    const int64_t time = ofBlocks ? spec.compressedBlocks(call.grid.maxSeqlenK) : queries;
     Tensor tensor;
     if (packed) {
       tensor.addAxis(ofBlocks ? batch * time : time);
@@ -108,8 +108,9 @@ Status Comparison::launchInto(Operator op, size_t offset, const LoadedKernel &ke
   return kernel.launch(call, statusWord, scratch, stream);
 }
 
-Status Comparison::add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord,
-                       void *stream) {
+Status Comparison::add(const LaunchStep &step, const KernelCall &call, const void *statusWord, void *stream) {
+  const Role role = step.node->role;
+  const LoadedKernel &own = *step.kernel;
   const std::shared_ptr<const LoadedKernel> &definition = definitions.kernels[static_cast<size_t>(role)];
   Errors &sum = errors[static_cast<size_t>(role)];
   sum.own = &own;
@@ -117,7 +118,7 @@ Status Comparison::add(Role role, const LoadedKernel &own, const KernelCall &cal
     return Status::ok();
   sum.definition = definition.get();
   NSA_ASSIGN_OR_RETURN(Operator op, parseOperator(own.manifest().op));
-  const std::vector<Output> outputs = outputsOf(op, own, call);
+  const std::vector<Output> outputs = outputsOf(op, step, call);
   NSA_RETURN_IF_ERROR(launchInto(op, layout.compared[0], own, call, outputs, statusWord, workspace, stream));
   NSA_RETURN_IF_ERROR(launchInto(op, layout.compared[1], *definition, call, outputs, statusWord,
                                  workspace + layout.definitionScratch, stream));

@@ -47,11 +47,11 @@ public:
              std::byte *workspace)
       : device(device), rules(rules), layout(layout), definitions(definitions), workspace(workspace) {}
 
-  // Compares the outputs of the kernel `own`, which was launched with the arguments `call`, with the outputs of the
-  // kernel that defines the operator of `own`. `role` is the Role that the kernel `own` has in the plan. `add` launches
-  // `own` once more, and then the kernel that defines the operator. The two launches write to separate memory, and
-  // `add` adds the differences between their outputs to the report.
-  Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
+  // Compares the outputs of the kernel of `step`, which was launched with the arguments `call`, with the outputs of the
+  // kernel that defines its operator. `add` launches the kernel of `step` once more, and then the kernel that defines
+  // the operator. The two launches write to separate memory, and `add` adds the differences between their outputs to
+  // the report.
+  Status add(const LaunchStep &step, const KernelCall &call, const void *statusWord, void *stream);
   std::vector<ComparedPart> parts() const;
 
 private:
@@ -68,7 +68,7 @@ private:
     ElementErrors elements;
     int64_t lists = 0, differentLists = 0;
   };
-  std::vector<Output> outputsOf(Operator op, const LoadedKernel &kernel, const KernelCall &call) const;
+  std::vector<Output> outputsOf(Operator op, const LaunchStep &step, const KernelCall &call) const;
   Status launchInto(Operator op, size_t offset, const LoadedKernel &kernel, KernelCall call,
                     const std::vector<Output> &outputs, const void *statusWord, void *scratch, void *stream);
   Status compare(Errors &errors, const std::vector<Output> &outputs);

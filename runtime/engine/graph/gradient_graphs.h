@@ -22,7 +22,7 @@ inline void attendBlocks(Spec &step, const Spec &) { step.window = std::numeric_
 // Where no branch selects, the sums of gradients are made in blocks of the default size.
 inline void sumTokens(Spec &step, const Spec &whole) {
   attendTokens(step, whole);
-  if (!(fieldsOf(whole.op) & kSelGeometry) || ((fieldsOf(whole.op) & kGates) && !whole.hasBranch(kBranchSel))) {
+  if (!whole.hasLists()) {
     step.selBlock = Spec().selBlock;
     step.selCount = Spec().selCount;
   }

@@ -74,8 +74,8 @@ inline constexpr GraphBuffer kDkPiecesBuffer = piecesBuffer(Buffer::kDkPieces, G
 inline constexpr GraphBuffer kDvPiecesBuffer = piecesBuffer(Buffer::kDvPieces, GraphBuffer::Columns::kVDim);
 
 // By slots: what each block adds to the gradient of a query has a place of its own, for a chunk of queries.
-inline bool bySlots(const Spec &spec, const Maxima &maxima) { return spec.dqSlots && hasLists(spec, maxima); }
-inline bool byQueries(const Spec &spec, const Maxima &maxima) { return !spec.dqSlots && hasLists(spec, maxima); }
+inline bool bySlots(const Spec &spec, const Maxima &) { return spec.dqSlots && spec.hasLists(); }
+inline bool byQueries(const Spec &spec, const Maxima &) { return !spec.dqSlots && spec.hasLists(); }
 inline void countItems(KernelCall &call, const Spec &, const WorkspaceLayout &, const Call &) {
   const auto item = static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kItemQueries)]);
   setSplits(call, (call.grid.maxSeqlenQ + item - 1) / item);

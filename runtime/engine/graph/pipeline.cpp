@@ -172,7 +172,7 @@ Status PipelineRun::launch(const LaunchStep &step, const KernelCall &kernelCall,
     tap->launching(role, kernelCall);
   NSA_RETURN_IF_ERROR(step.kernel->launch(kernelCall, statusWord, workspace, stream));
   if (comparison)
-    NSA_RETURN_IF_ERROR(comparison->add(role, *step.kernel, kernelCall, statusWord, stream));
+    NSA_RETURN_IF_ERROR(comparison->add(step, kernelCall, statusWord, stream));
   if (!trace)
     return Status::ok();
   trace->launched.push_back(part);

@@ -10,8 +10,13 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
   const auto measured = [&](const std::string &family, const std::string &name) {
     return rules.ignoreThresholds || !find ? std::nullopt : find(family, name);
   };
-  Routing routing{
-      .spec = spec, .maxima = maxima, .routes = routesOf(spec, maxima), .dense = {}, .splits = {}, .slots = {}};
+  Routing routing{.spec = spec,
+                  .maxima = maxima,
+                  .routes = routesOf(spec, maxima),
+                  .dense = {},
+                  .splits = {},
+                  .slots = {},
+                  .forcesDq = false};
   if (sharesKeys(spec, maxima))
     routing.spec.keySplits = rules.decodeSplits;
   // Decode's few queries have no other kernel for it, and `sel` alone attends whatever list it is given.
@@ -30,16 +35,16 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
       routing.spec.keySplits =
           static_cast<int32_t>(std::clamp<int64_t>(routing.splits->threshold, 1, KeySplits::kMost));
   }
-  const OperatorDef &def = definitionOf(spec.op);
-  if (def.isGradient() && def.mayTake(View::kBlockIndex) && (!def.hasBranches() || spec.hasBranch(kBranchSel))) {
+  if (definitionOf(spec.op).isGradient() && spec.hasLists()) {
     Spec dq = spec;
     dq.op = Operator::kSelDq;
-    const bool isForced = isWayOfDq(rules.forceVariant);
-    if (!isForced && isAsMeasured(dq, maxima))
+    routing.forcesDq = isWayOfDq(rules.forceVariant);
+    // The measurement says which way is faster, and not whether the slots of this spec fit.
+    if (!routing.forcesDq && slotsFit(spec, maxima) && isAsMeasured(dq, maxima))
       routing.slots = measured(routeFamily(dq), std::string(kSlotsRoute));
-    routing.spec.dqSlots = isForced        ? rules.forceVariant == kSlotsVariant
-                           : routing.slots ? slotsPay(*routing.slots, maxima)
-                                           : takesSlots(spec, maxima);
+    routing.spec.dqSlots = routing.forcesDq ? rules.forceVariant == kSlotsVariant
+                           : routing.slots  ? slotsPay(*routing.slots, maxima)
+                                            : takesSlots(spec, maxima);
   }
   return routing;
 }

@@ -21,6 +21,7 @@ struct Routing {
   std::optional<StoredRoute> dense;  // the measured threshold for dense attention in the place of selection
   std::optional<StoredRoute> splits; // the measured number of programs that share keys
   std::optional<StoredRoute> slots;  // the measured threshold of the route kSlotsRoute
+  bool forcesDq = false;             // RouteRules::forceVariant names the way of this route
 
   std::vector<Step> steps() const { return stepsOf(spec, maxima, routes); }
 };

@@ -54,9 +54,7 @@ inline constexpr GraphBuffer kTableBuffer = {Buffer::kTable,
                                              TensorRole::kIndex};
 
 // The kernels that invert lists of blocks, and their buffers.
-inline bool hasLists(const Spec &spec, const Maxima &) {
-  return !definitionOf(spec.op).hasBranches() || spec.hasBranch(kBranchSel);
-}
+inline bool hasLists(const Spec &spec, const Maxima &) { return spec.hasLists(); }
 inline void countIndexParts(KernelCall &call, const Spec &, const WorkspaceLayout &layout, const Call &) {
   setSplits(call, layout.indexParts);
 }

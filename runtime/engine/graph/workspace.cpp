@@ -2,6 +2,7 @@
 
 #include "runtime/base/sequence_fields.h"
 #include "runtime/base/signature.h"
+#include "runtime/engine/graph/pipeline.h"
 
 #include <algorithm>
 
@@ -239,13 +240,14 @@ Status WorkspaceLayout::check(const Maxima &maxima) const {
       "split the batch into several calls");
 }
 
-void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, std::span<const Spec> steps,
+void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, std::span<const Step> steps,
                                     size_t definitionBytes) {
   if (steps.empty())
     return;
   const Extents extents{.spec = spec, .maxima = maxima, .shares = shares, .chunk = chunk};
   int64_t most = 0;
-  for (const Spec &step : steps) {
+  for (const Step &each : steps) {
+    const Spec &step = each.spec;
     Saturated bytes = 0;
     const auto add = [&](Saturated size) { bytes = bytes + size + int64_t{kWorkspaceAlignment}; };
     for (const Operand &operand : operandsOf(step.op)) {
@@ -253,7 +255,7 @@ void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, std:
         continue;
       const TensorRule &rule = tensorRule(operand.name);
       Saturated size = rule.lead == Lead::kBlocks ? Saturated(maxima.batch) * step.compressedBlocks(maxima.seqlenK)
-                                                  : extents.rows(Rows::kChunk);
+                                                  : extents.rows(each.node->isChunked ? Rows::kChunk : Rows::kQueries);
       for (size_t i = 0; i < rule.axisCount; ++i)
         size = size * axisExtent(rule.axes[i], step);
       add(size * dtypeBytes(step.types().of(rule.role)));

@@ -32,6 +32,8 @@ struct ShareRanges {
   std::array<int64_t, 3> counts = {}, first = {}, past = {};
 };
 
+struct Step;
+
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
   WorkspaceLayout(const Spec &spec, const Maxima &maxima, size_t scratchBytes, bool isGpu) {
@@ -44,10 +46,10 @@ struct WorkspaceLayout {
   Status check(const Maxima &maxima) const;
 
   // Enlarges the workspace for a plan that compares its kernels with the kernels that define the operators
-  // (comparison.h). `steps` are the specs of the kernels that are compared. The comparison needs memory for a second
+  // (comparison.h). `steps` are the kernels that are compared. The comparison needs memory for a second
   // output of a kernel of the plan, for the output of a defining kernel, and for the scratch of a defining kernel
   // (`definitionBytes`). If no kernel is compared, the workspace stays as it is.
-  void addComparison(const Spec &spec, const Maxima &maxima, std::span<const Spec> steps, size_t definitionBytes);
+  void addComparison(const Spec &spec, const Maxima &maxima, std::span<const Step> steps, size_t definitionBytes);
 
   static constexpr size_t kMostBytes = size_t{1} << 62; // a size that reaches this is stored as this
 

@@ -221,6 +221,7 @@ Status EngineOptions::resolve(const Environment &environment) {
   NSA_RETURN_IF_ERROR(resolver.number(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES", INT64_MAX,
                                       "must be a number of bytes, or 0 for no limit"));
   resolver.text(profilerPath, "NVTX_INJECTION64_PATH");
+  variantSource = forceVariant.empty() ? "NSA_FORCE_VARIANT" : "force_variant";
   resolver.textOrNone(forceVariant, "NSA_FORCE_VARIANT");
   resolver.textOrNone(cpuFeatures, "NSA_CPU_FEATURES");
 

@@ -66,6 +66,7 @@ struct EngineOptions {
   // Returns the option or the variable that a resolved path came from, or "" for a path that neither an option nor a
   // variable has given.
   std::string sourceOf(std::string EngineOptions::*path) const;
+  std::string sourceOfVariant() const { return variantSource; } // the same of `forceVariant`
   // What `force_variant` names: a template of operators with several, or the way of the route kSlotsRoute.
   std::string forcedTemplate() const { return isWayOfDq(forceVariant) ? "" : forceVariant; }
   RouteRules routeRules() const { return {decodeSplits, ignoreThresholds, forceVariant}; }
@@ -74,6 +75,7 @@ struct EngineOptions {
 private:
   Status resolvePaths(const Environment &environment);
   std::vector<const char *> pathSources; // in the order of pathOptions(); null: neither option nor variable
+  const char *variantSource = "";
 };
 
 // A text of this value names nothing, whatever the option's environment variable says. For cache_packs, kNone stands

@@ -5,6 +5,7 @@
 #include "runtime/engine/report/timed_shape.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace nsa {
 
@@ -330,6 +331,33 @@ ChoiceInfo infoOf(const ExplainDescription &explain) {
   return info;
 }
 
+namespace {
+
+// Of a kernel that computes the gradient of the queries of `sel`.
+void describeWayOfDq(const Routing &routing, std::string_view way, RouteDescription &route) {
+  const bool hasSlots = way == kSlotsVariant;
+  route.name = way;
+  route.other = hasSlots ? kQueriesVariant : kSlotsVariant;
+  if (routing.forcesDq) {
+    route.source = "force_variant";
+    route.why = "the option names the kernel";
+  } else if (const std::optional<StoredRoute> &measured = routing.slots) {
+    route.source = kSlotsRoute;
+    route.threshold = {kSlotsVariant, PayingSide::kFrom, measured->threshold};
+    route.why = std::string("the gradient of queries is faster block by block ") +
+                (measured->threshold == StoredRoute::kNever ? "at no length" : "from the threshold on") +
+                ", as measured";
+  } else {
+    route.source = "rule";
+    route.why = hasSlots ? "the heads of a small group do not fill a tile of each query"
+                : slotsFit(routing.spec, routing.maxima)
+                    ? "the heads of a large group fill a tile of each query"
+                    : "block by block, a block would not fit in shared memory, or the slots not in a chunk";
+  }
+}
+
+} // namespace
+
 RouteDescription describeRoute(const Routing &routing, const Step &step) {
   const Spec &spec = routing.spec;
   const Maxima &maxima = routing.maxima;
@@ -341,38 +369,52 @@ RouteDescription describeRoute(const Routing &routing, const Step &step) {
                          : routing.splits    ? routing.splits->name
                                              : "decode_splits";
   }
-  const bool hasSlots = step.role == Role::kDqSlots;
-  if (routing.slots && (hasSlots || step.role == Role::kDq || step.role == Role::kDqSel)) {
-    route.name = hasSlots ? kSlotsVariant : kQueriesVariant;
-    route.threshold = routing.slots->threshold;
-    route.source = kSlotsRoute;
-    route.why = "the gradient of queries is computed block by block from the threshold on, as measured";
+  if (const std::string_view op = operatorName(step.spec.op); isWayOfDq(op)) {
+    describeWayOfDq(routing, op, route);
     return route;
   }
   if (!(routesOf(spec, maxima) & step.node->shortcut))
     return route;
-  route.name = "dense";
+  constexpr std::string_view kDense = "dense";
+  route.name = kDense;
   if (step.node->shortcut == kWinIsDense) {
-    route.threshold = spec.window;
+    route.other = "window";
+    route.threshold = {kDense, PayingSide::kUpTo, spec.window};
     route.why = "up to `window` keys the window holds all of them";
     return route;
   }
-  route.threshold = int64_t{spec.selCount} * spec.selBlock;
+  route.other = "selection";
+  route.threshold = {kDense, PayingSide::kUpTo, int64_t{spec.selCount} * spec.selBlock};
   route.why = "up to sel_count * sel_block keys every block is selected";
   if (!measured)
     return route;
   route.source = kDenseRoute;
-  route.threshold = measured->threshold;
+  route.threshold->keys = measured->threshold;
   if (step.route) {
     route.why += ", and dense attention pays up to the threshold, as measured";
   } else {
-    route.name = "selection";
+    std::swap(route.name, route.other);
     route.why += ", but dense attention, which would be the same, pays " +
                  std::string(measured->threshold == StoredRoute::kNever ? "never" : "up to the threshold alone") +
                  ", as measured";
   }
   return route;
 }
+
+namespace {
+
+Json routeJson(const RouteDescription &route) {
+  Json json = {{"name", route.name}, {"other", route.other}, {"source", route.source}};
+  if (const std::optional<RouteDescription::Threshold> &threshold = route.threshold) {
+    json["threshold_way"] = threshold->way;
+    json["threshold_side"] = threshold->side == PayingSide::kFrom ? "from" : "up_to";
+    json["threshold_seqlen_k"] = threshold->keys == StoredRoute::kNever ? Json() : Json(threshold->keys);
+  }
+  json["why"] = route.why;
+  return json;
+}
+
+} // namespace
 
 std::string describeExplain(const ExplainDescription &explain) {
   const Decision &decision = explain.decision;
@@ -395,12 +437,7 @@ std::string describeExplain(const ExplainDescription &explain) {
                          {"content", rung->choice.content}, {"tuned_there", rung->choice.tuned},
                          {"layer", rung->choice.layer},     {"distance", rung->distance}};
   if (!explain.route.name.empty())
-    json["route"] = {
-        {"name", explain.route.name},
-        {"source", explain.route.source},
-        {"threshold_seqlen_k", explain.route.threshold == StoredRoute::kNever ? Json() : Json(explain.route.threshold)},
-        {"why", explain.route.why}};
-
+    json["route"] = routeJson(explain.route);
   if (!explain.route.splitsSource.empty())
     json["splits"] = {{"cmp", explain.route.splits[0]},
                       {"sel", explain.route.splits[1]},

@@ -3,6 +3,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include "autotune/tuner/threshold.h"
 #include "autotune/tuner/tuner.h"
 #include "cache/kernel_store.h"
 #include "runtime/engine/choices/decision.h"
@@ -11,7 +12,9 @@
 #include "runtime/engine/options/options.h"
 
 #include <array>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,12 +67,17 @@ std::string describeTuningElsewhere(const StoredChoice &choice, double milliseco
 // Says which kind of kernel computes a part of an operator. For some parts of an operator, the lengths decide between
 // two kinds of kernel, such as dense attention and attention to selected blocks.
 struct RouteDescription {
-  std::string part{}; // roleName
-  std::string name{}; // name of the way; "" where there is only one
-  // Dense attention is taken up to this many keys of a sequence, and the gradient of queries is computed block by block
-  // from this many on; StoredRoute::kNever: never.
-  int64_t threshold = 0;
-  std::string source{}; // "exact", or the name of the measured threshold
+  // For which lengths of a sequence one of the two ways is taken.
+  struct Threshold {
+    std::string_view way;
+    PayingSide side = PayingSide::kFrom;
+    int64_t keys = StoredRoute::kNever; // StoredRoute::kNever: for none
+  };
+  std::string part{};                   // roleName
+  std::string_view name{};              // of the way that is taken; "" where there is only one
+  std::string_view other{};             // of the way that is not taken
+  std::optional<Threshold> threshold{}; // absent: no length decides
+  std::string_view source{};            // "exact", "rule", "force_variant", or the name of the measured threshold
   std::string why{};
   std::array<int64_t, 3> splits{}; // programs that share keys, by branch
   std::string

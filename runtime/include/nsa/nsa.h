@@ -249,8 +249,8 @@ typedef struct nsa_engine_options {
   const char *template_dir;    /* templates from a folder instead of the embedded ones. Choices made with such a folder
                                   serve only while it has the same content. NSA_TEMPLATE_DIR */
   const char *force_variant;   /* only this template may serve dense, window and cmp attention ("attention",
-                                  "row_attention"), or only this kernel the gradient of the queries of sel ("sel_dq",
-                                  "sel_dq_slots"). NSA_FORCE_VARIANT */
+                                  "row_attention", or one of template_dir), or only this kernel the gradient of the
+                                  queries of sel ("sel_dq", "sel_dq_slots"). NSA_FORCE_VARIANT */
   const char *dump_dir;        /* folder for rendered templates, sources and manifests. NSA_DUMP_DIR */
   int32_t cpu_threads;         /* worker threads of the CPU device. NSA_CPU_THREADS, else all cores */
   int32_t compile_threads;     /* NSA_COMPILE_THREADS, else all cores */

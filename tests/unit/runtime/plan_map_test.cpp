@@ -3,6 +3,7 @@
 #include "runtime/engine/plan/plan_map.h"
 
 #include "runtime/engine/graph/plan_core.h"
+#include "runtime/engine/graph/routing.h"
 #include "tests/harness/seed.h"
 
 #include <atomic>
@@ -20,10 +21,10 @@ struct Request {
   Spec spec;
   Maxima maxima;
   PlanKey key() const { return PlanKey::make(spec, maxima); }
-  // The keys of the operator's kernels, in order.
+  // The keys of the operator's kernels, in order, as an engine without measured thresholds routes them.
   std::string text() const {
     std::string text = std::string(operatorName(spec.op)) + ":";
-    for (const Step &step : stepsOf(spec, maxima))
+    for (const Step &step : routingOf(spec, maxima, {}).steps())
       text += " " + Problem::make(step.spec, step.maxima).key() + ";";
     return text;
   }
@@ -38,7 +39,7 @@ Request draw(std::mt19937_64 &random) {
   Spec &spec = request.spec;
   constexpr Operator kOperators[] = {Operator::kDense,  Operator::kWindow, Operator::kCompress, Operator::kCmp,
                                      Operator::kSelect, Operator::kSel,    Operator::kCombine,  Operator::kNsa,
-                                     Operator::kDecode, Operator::kNsaBwd};
+                                     Operator::kDecode, Operator::kNsaBwd, Operator::kSelBwd};
   spec.op = kOperators[random() % std::size(kOperators)];
   spec.cmpStride = random() % 2 ? 1 : 2;
   spec.cmpBlock = spec.cmpStride * (random() % 2 ? 1 : 2);
@@ -82,6 +83,25 @@ TEST(PlanKey, IsEqualExactlyWhereTheProblemsTextIs) {
   std::map<size_t, std::string> texts; // distinct texts have distinct keys; their hashes collide next to never
   for (const auto &[text, key] : keys)
     EXPECT_TRUE(texts.emplace(key.hash(), text).second) << text << " and " << texts[key.hash()];
+}
+
+// The slots of the gradient of the queries exceed their limit within a bucket of batches, and within one of heads.
+TEST(PlanKey, TheGradientOfQueriesGoesOneWayWithinABucket) {
+  Request request;
+  Spec &spec = request.spec;
+  spec.qkDim = spec.vDim = 128;
+  for (const Operator op : {Operator::kSelBwd, Operator::kNsaBwd})
+    for (const int64_t most : {256, 512, 1024}) {
+      spec.op = op;
+      std::map<std::string, PlanKey> keys;
+      for (int64_t batch = most / 2 + 1; batch <= most; batch += most / 8 - 1)
+        for (int32_t heads = 5; heads <= 8; ++heads) {
+          spec.kvHeads = spec.queryHeads = heads;
+          request.maxima = {.batch = batch, .tokensQ = 128 * batch, .seqlenQ = 128, .seqlenK = 128};
+          keys.emplace(request.text(), request.key());
+        }
+      EXPECT_EQ(keys.size(), 1u) << operatorName(op) << ", up to " << most << " sequences";
+    }
 }
 
 // A core that says which problem it belongs to: all of a plan's parts but their kernels, which the map does not touch.

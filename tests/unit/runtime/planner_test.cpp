@@ -403,13 +403,6 @@ TEST_F(PlannerTest, ABrokenTemplateNamesItsLine) {
   EXPECT_NE(status.toString().find("grit"), std::string::npos) << status.toString();
 }
 
-TEST_F(PlannerTest, AForcedVariantThatDoesNotExistIsAnError) {
-  options.forceVariant = "no_such_template";
-  Status status = open(MissPolicy::kDefault)->plan(spec, maxima, nullptr).status();
-  ASSERT_FALSE(status.isOk());
-  EXPECT_NE(status.toString().find("no_such_template"), std::string::npos) << status.toString();
-}
-
 TEST_F(PlannerTest, AForcedVariantLeavesNoChoiceBehind) {
   options.forceVariant = "attention";
   EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "compiled");

@@ -4,6 +4,8 @@
 #include "runtime/engine/report/describe.h"
 
 #include <gtest/gtest.h>
+#include <tuple>
+#include <vector>
 
 namespace nsa {
 namespace {
@@ -71,28 +73,79 @@ TEST(SlotsRoute, AStoredThresholdDecides) {
     }
 }
 
-TEST(SlotsRoute, IsExplainedWhereItWasMeasured) {
-  const FindRoute find = [](const std::string &, const std::string &) -> std::optional<StoredRoute> {
+// What was measured for one sequence says nothing about memory for many, or for large blocks.
+TEST(SlotsRoute, AStoredThresholdDecidesOnlyWhereSlotsFit) {
+  const FindRoute always = [](const std::string &, const std::string &) -> std::optional<StoredRoute> {
     StoredRoute route;
-    route.threshold = 4096;
+    route.threshold = 1;
     return route;
   };
-  for (const auto &[count, name] : {std::pair(2048, kQueriesVariant), {8192, kSlotsVariant}}) {
-    const Routing measured = routingOf(gradientOf(Operator::kNsaBwd, 1), tokens(count), {}, find);
-    const Routing ruled = routingOf(gradientOf(Operator::kNsaBwd, 1), tokens(count), {});
-    int explained = 0;
-    for (const Step &step : measured.steps()) {
-      const RouteDescription route = describeRoute(measured, step);
-      if (route.name.empty())
-        continue;
-      ++explained;
+  Spec wide = gradientOf(Operator::kSelBwd, 16);
+  EXPECT_TRUE(takesSlotsIn(wide, 4096, {}, always));
+  wide.dtype = DType::kF32;
+  EXPECT_FALSE(takesSlotsIn(wide, 4096, {}, always)) << "the keys and values of a block take 64 KiB";
+  const Spec heads = gradientOf(Operator::kSelBwd, 16);
+  Maxima many = tokens(4096);
+  many.batch = 256;
+  many.tokensQ = many.batch * many.seqlenQ;
+  const Routing routing = routingOf(heads, many, {}, always);
+  EXPECT_FALSE(routing.spec.dqSlots) << "64 queries of each sequence take 4 GiB";
+  EXPECT_FALSE(routing.slots) << "it decided nothing";
+}
+
+// The one route of a plan.
+RouteDescription routeOf(const Spec &spec, const Maxima &maxima, const RouteRules &rules, const FindRoute &find) {
+  const Routing routing = routingOf(spec, maxima, rules, find);
+  std::vector<RouteDescription> routes;
+  for (const Step &step : routing.steps())
+    if (RouteDescription route = describeRoute(routing, step); !route.name.empty())
+      routes.push_back(std::move(route));
+  EXPECT_EQ(routes.size(), 1u);
+  return routes.empty() ? RouteDescription() : routes.front();
+}
+
+TEST(SlotsRoute, IsExplained) {
+  int64_t threshold = 4096;
+  const FindRoute find = [&](const std::string &, const std::string &) -> std::optional<StoredRoute> {
+    StoredRoute route;
+    route.threshold = threshold;
+    return route;
+  };
+  const auto contains = [](const std::string &text, const char *part) { return text.find(part) != std::string::npos; };
+  for (const Operator op : {Operator::kSelBwd, Operator::kNsaBwd}) {
+    const Spec spec = gradientOf(op, 1);
+    for (const auto &[count, name, other] :
+         {std::tuple(2048, kQueriesVariant, kSlotsVariant), {8192, kSlotsVariant, kQueriesVariant}}) {
+      const RouteDescription route = routeOf(spec, tokens(count), {}, find);
       EXPECT_EQ(route.name, name);
+      EXPECT_EQ(route.other, other);
       EXPECT_EQ(route.source, kSlotsRoute);
-      EXPECT_EQ(route.threshold, 4096);
+      ASSERT_TRUE(route.threshold);
+      EXPECT_EQ(route.threshold->way, kSlotsVariant);
+      EXPECT_EQ(route.threshold->side, PayingSide::kFrom);
+      EXPECT_EQ(route.threshold->keys, 4096);
+      EXPECT_TRUE(contains(route.why, "from the threshold on")) << route.why;
     }
-    EXPECT_EQ(explained, 1);
-    for (const Step &step : ruled.steps())
-      EXPECT_EQ(describeRoute(ruled, step).name, "");
+    threshold = StoredRoute::kNever;
+    const RouteDescription never = routeOf(spec, tokens(8192), {}, find);
+    EXPECT_EQ(never.name, kQueriesVariant);
+    EXPECT_TRUE(contains(never.why, "at no length")) << never.why;
+    threshold = 4096;
+    const RouteDescription forced = routeOf(spec, tokens(8192), {.forceVariant = std::string(kQueriesVariant)}, find);
+    EXPECT_EQ(forced.name, kQueriesVariant);
+    EXPECT_EQ(forced.source, "force_variant");
+    EXPECT_FALSE(forced.threshold);
+    Spec wide = spec;
+    wide.dtype = DType::kF32;
+    for (const auto &[ruled, name, why] : {std::tuple(spec, kSlotsVariant, "small group"),
+                                           {gradientOf(op, 16), kQueriesVariant, "large group"},
+                                           {wide, kQueriesVariant, "shared memory"}}) {
+      const RouteDescription route = routeOf(ruled, tokens(8192), {}, {});
+      EXPECT_EQ(route.name, name);
+      EXPECT_EQ(route.source, "rule");
+      EXPECT_TRUE(contains(route.why, why)) << route.why;
+      EXPECT_FALSE(route.threshold);
+    }
   }
 }
 

@@ -154,13 +154,13 @@ TEST_F(Trouble, UnusableStoredKernelsAreAMissWithAReason) {
 }
 
 TEST_F(Trouble, AForcedVariantPassesOverTheStoredChoice) {
-  store();
-  options.forceVariant = "another_template";
+  store({.templateName = "attention"});
+  options.forceVariant = "row_attention";
   auto engine = open();
   Status status = planStatus(*engine);
   EXPECT_EQ(status.code(), ErrorCode::kCacheMiss);
-  EXPECT_NE(status.error().message.find("forced is another_template"), std::string::npos) << status.toString();
-  options.forceVariant = "counting";
+  EXPECT_NE(status.error().message.find("forced is row_attention"), std::string::npos) << status.toString();
+  options.forceVariant = "attention";
   EXPECT_TRUE(planStatus(*open()).isOk());
 }
 
