@@ -43,11 +43,11 @@ struct GradientParts {
 };
 
 // Returns whether the gradient of the queries of `sel` may be computed block by block: the keys and values of a block
-// and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each entry fit in a chunk. The result
-// depends on buckets alone.
+// and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each entry fit in a chunk. The
+// result depends on buckets alone.
 bool slotsFit(const Spec &spec, const Maxima &maxima);
-// Returns whether the rule computes the gradient of the queries of `sel` block by block, where nothing was measured. The
-// slots must fit, and the group must be small: its heads do not fill a tile of 16 rows, which `sel_dq` has for each
+// Returns whether the rule computes the gradient of the queries of `sel` block by block, where nothing was measured.
+// The slots must fit, and the group must be small: its heads do not fill a tile of 16 rows, which `sel_dq` has for each
 // query on a GPU.
 bool takesSlots(const Spec &spec, const Maxima &maxima);
 

@@ -307,6 +307,20 @@ TEST(Maxima, InversesOfListsAreNumberedIn32Bits) {
     EXPECT_TRUE(c.tooLarge.validate(spec).isOk()) << c.tooLarge.validate(spec).toString();
     spec.op = Operator::kSelBwd;
   }
+  // Rows of parts, for the keys of all sequences.
+  for (const Operator op : {Operator::kNsaBwd, Operator::kWindowBwd}) {
+    Spec own;
+    own.op = op;
+    own.queryHeads = own.kvHeads = 1;
+    own.qkDim = own.vDim = 8;
+    own.branches = kBranchWin;
+    EXPECT_TRUE((Maxima{65535, 0, 1, 32768}.validate(own).isOk()));
+    const Status status = Maxima{65536, 0, 1, 32768}.validate(own);
+    EXPECT_EQ(status.error().field, "max_batch");
+    EXPECT_EQ(status.error().value, "65536");
+    EXPECT_EQ(status.error().rule, "max_batch * max_seqlen_k must be at most 2147483520 for " +
+                                       std::string(operatorName(op)) + " with max_seqlen_k = 32768");
+  }
   // The number itself has more than 63 bits.
   spec.layout = Layout::kPacked;
   spec.selBlock = std::numeric_limits<int32_t>::max();
