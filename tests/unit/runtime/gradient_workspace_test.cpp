@@ -65,7 +65,8 @@ struct GradientSizes {
   void addIndex(bool isGpu) {
     const int64_t tiles = ceildiv(bucket(m.seqlenK), int64_t{64} * s.selBlock);
     const int64_t programs = bucket(m.batch) * bucket(tiles) * bucket(s.kvHeads);
-    const int64_t shares = std::clamp<int64_t>(std::min(ceildiv(2048, programs), bucket(m.seqlenQ) / 128), 1, 64); // below 2^29 queries
+    const int64_t shares =
+        std::clamp<int64_t>(std::min(ceildiv(2048, programs), bucket(m.seqlenQ) / 128), 1, 64); // below 2^29 queries
     pieces.push_back(4 * rows * s.kvHeads);
     const int64_t blockRow = m.batch * s.kvHeads * ceildiv(ceildiv(m.seqlenK, s.selBlock), 128) * 128;
     pieces.push_back(4 * shares * blockRow);
