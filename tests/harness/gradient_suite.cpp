@@ -103,7 +103,7 @@ protected:
     for (const auto &[name, array] : {std::pair("lse", &lse), {"delta", &delta}})
       array->bind(arguments, name, /*columnsToo=*/true);
     arguments.i32("splits", 1);
-    for (const char *absent : {"dk_parts", "dv_parts", "dq_sum", "dq_base", "weight"})
+    for (const char *absent : {"dk_parts", "dv_parts", "dq_sum", "dq_base", "weight", "delta_next"})
       arguments.view(absent, nullptr, {0, 0, 0});
     kernel.run(arguments, problem.gridSizes());
     std::vector<double> k, v;

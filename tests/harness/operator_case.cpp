@@ -228,7 +228,9 @@ std::vector<OperatorCase> operatorTable() {
     add(name + "_no_overlap", spec, {{130}, {130}});
     spec.layout = Layout::kPacked;
     add(name + "_without_tokens", spec, {{0, 0}, {0, 0}});
-    // So many blocks that a program takes more than 1024 of one sequence, and many short sequences.
+    // So many blocks that a program takes more than 1024 of one sequence, and many short sequences. Of so many hidden
+    // values one would lie beside the kink of relu.
+    spec.mlpActivation = Activation::kSilu;
     spec.cmpStride = spec.cmpBlock = 1;
     spec.qkDim = spec.vDim = spec.mlpHidden = 8;
     spec.kvHeads = spec.queryHeads = 1;

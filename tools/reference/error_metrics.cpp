@@ -42,12 +42,14 @@ bool ErrorReport::judgedWithin(const Tolerance &tolerance) const {
 }
 
 std::string ErrorReport::toString(const Tolerance &tolerance) const {
-  char text[320];
-  std::snprintf(text, sizeof text,
-                "relative RMS %.3g (limit %.3g), worst row %.3g (limit %.3g) at query %lld head %lld, LSE %.3g (limit "
-                "%.3g), not finite: %lld",
-                relativeRms, tolerance.relativeRms, worstRow, tolerance.worstRow, static_cast<long long>(worstQuery),
-                static_cast<long long>(worstHead), lse, tolerance.lse, static_cast<long long>(notFinite));
+  char figures[320], lseFigure[64] = "";
+  std::snprintf(figures, sizeof figures,
+                "relative RMS %.3g (limit %.3g), worst row %.3g (limit %.3g) at query %lld head %lld", relativeRms,
+                tolerance.relativeRms, worstRow, tolerance.worstRow, static_cast<long long>(worstQuery),
+                static_cast<long long>(worstHead));
+  if (lse != 0) // where one was compared
+    std::snprintf(lseFigure, sizeof lseFigure, ", LSE %.3g (limit %.3g)", lse, tolerance.lse);
+  const std::string text = std::string(figures) + lseFigure + ", not finite: " + std::to_string(notFinite);
   return unjudged == 0
              ? text
              : text +
