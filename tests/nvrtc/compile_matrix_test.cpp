@@ -76,6 +76,10 @@ int64_t roomySpillBytes(const std::string &op) {
   return op.ends_with("_dq") ? 96 : isNested ? 64 : 32;
 }
 
+// The same of a default with all its registers in use. The tile of `attention_dq` for heads of 128 has no load or store
+// of local memory in its loop; on an H100 it takes 5.0 ms where the best tile that ptxas keeps in registers takes 5.4.
+int64_t fullSpillBytes(const std::string &op) { return op == "attention_dq" ? 512 : 0; }
+
 // Attention in 16 bit types over whole tiles of columns runs on tensor cores, fed by ldmatrix and cp.async, and nothing
 // but what is spilled goes through local memory.
 void checkOpcodes(const Job &job) {
@@ -123,8 +127,9 @@ void checkAndPrint(std::vector<Job> &jobs) {
     if (job.isDefault)
       checkOpcodes(job);
     if (job.isDefault)
-      EXPECT_LE(number(manifest, "spill_bytes"),
-                number(manifest, "registers") <= kRegistersForThreeBlocks ? roomySpillBytes(job.call.op) : 0)
+      EXPECT_LE(number(manifest, "spill_bytes"), number(manifest, "registers") <= kRegistersForThreeBlocks
+                                                     ? roomySpillBytes(job.call.op)
+                                                     : fullSpillBytes(job.call.op))
           << textOf(job.call);
   }
 }
