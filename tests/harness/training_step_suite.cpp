@@ -82,8 +82,8 @@ TEST_P(TrainingStep, RunsFromAPackAloneAndIsRecordedOnce) {
     ASSERT_TRUE(forwardJob) << forwardJob.status().toString();
     OperatorInputs bound = gradient;
     for (const T name : saved)
-      bound.tensors[name] = tools::drawTensor(tools::dtypeOf(forward.spec, name),
-                                              tools::shapeOf(forward.spec, name, forward.extents), [] { return 0.0F; });
+      bound.tensors[name] = tools::HostTensor::make(tools::dtypeOf(forward.spec, name),
+                                                    tools::shapeOf(forward.spec, name, forward.extents));
     Result<tools::DeviceOperator> gradientJob = tools::DeviceOperator::upload(accelerator, bound, {});
     ASSERT_TRUE(gradientJob) << gradientJob.status().toString();
     for (const auto &[name, tensor] : bound.tensors)
