@@ -182,7 +182,7 @@ private:
       addWeights(ofKeys ? T::kDB2K : T::kDB2V, 1, 1, dim, phi.b2, last);
     }
   }
-  // The terms of a token are those of the compressed keys that cover it. The mean has a share of each; a matrix has
+  // The terms of a token are the terms of the compressed keys that cover it. The mean has a share of each; a matrix has
   // elements with the mean square 1 / (cmp_block * qk_dim).
   std::vector<double> tokenTerms(const std::vector<reference::KeyGradient> &blocks) const {
     const double share = spec.cmpKind == CmpKind::kMean ? 1.0 / spec.cmpBlock / spec.cmpBlock : 1.0 / spec.cmpBlock;

@@ -284,8 +284,7 @@ TEST(Maxima, InversesOfListsAreNumberedIn32Bits) {
        {1, 134217656, 65536, 65536},
        "max_batch=1 max_tokens_q=134217656 max_seqlen_k=65536 sel_block=64 sel_count=16",
        "the places of block_index, max_batch * (floor(max_seqlen_k / sel_block) + 3) + max_tokens_q * sel_count, must "
-       "be "
-       "at most 2147483520, and are 2147483523"},
+       "be at most 2147483520, and are 2147483523"},
       {Layout::kPacked,
        {32672, 1024, 1, 65536},
        {32673, 1024, 1, 65536},
