@@ -140,7 +140,7 @@ void addRunCommand(CLI::App &app, Action &action) {
                 "Write the optional outputs too: lse, reads; of nsa o_*, lse_*, block_list, k_comp, v_comp, reads; "
                 "of decode o_*, lse_*, block_list; of select and nsa with make_index block_index; of gradients of "
                 "attention delta, of combine_bwd d_o_*, of compress_bwd and nsa_bwd the gradients of weights, of "
-                "nsa_bwd also those of tensors that no branch reads, which are 0; of a program what it declares "
+                "nsa_bwd also gradients of tensors that no branch reads, which are 0; of a program what it declares "
                 "optional");
   flags.engine.addDevice(verb);
   flags.engine.addMiss(verb);
