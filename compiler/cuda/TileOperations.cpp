@@ -47,6 +47,13 @@ FailureOr<CudaCall> KernelEmitter::tileCall(Operation *op) {
     return CudaCall{("read_partials_" + stringifyReduceKind(partials.getKind()) + "<" + argument + ">").str(),
                     {*buffer}};
   }
+  if (auto sum = dyn_cast<SumOperandOp>(op)) {
+    FailureOr<std::string> operand = text(sum.getOperand());
+    if (failed(operand) || failed(tileType(sum)))
+      return failure();
+    include("sum_operand.cuh");
+    return CudaCall{"sum_operand", {*operand}};
+  }
   if (auto next = dyn_cast<TopNextOp>(op))
     return nextCall(next);
   if (auto shift = dyn_cast<ShiftOp>(op)) {

@@ -59,6 +59,13 @@ LogicalResult ReadPartialsOp::verify() {
   return verifyPartials(*this, getKind(), getBuffer().getType(), getType().getDimSize(0), isColumnVector(getType()));
 }
 
+LogicalResult SumOperandOp::verify() {
+  const int64_t rows = cast<RankedTensorType>(getOperand().getType()).getDimSize(0);
+  if (getType().getDimSize(0) != rows)
+    return emitOpError() << "gives " << getType().getDimSize(0) << " values for " << rows << " rows";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Pipelined loops
 //===----------------------------------------------------------------------===//

@@ -148,6 +148,25 @@ def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+def Tile_SumOperandOp : Tile_Op<"sum_operand", [Pure, LayoutOpInterface]> {
+  let summary = "the sum of each row of a left operand, on tensor cores (made by SumOperands)";
+  let description = [{
+    The product of the operand with ones. Each element is exact in a product, and the sums are f32.
+
+    ```mlir
+    %sums = tile.sum_operand %weights : tensor<64x32xbf16> -> tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_TileOf<[BF16, F16], [2], "tile of rank 2 of bf16 or f16">:$operand);
+  let results = (outs Tile_F32RowTile:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Pipelined loops
 //===----------------------------------------------------------------------===//
 

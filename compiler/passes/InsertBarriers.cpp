@@ -72,6 +72,8 @@ public:
         begin(&op);
       if (isa<scf::ForOp, scf::IfOp>(op))
         visitRegions(op);
+      if (auto loop = dyn_cast<scf::ForOp>(op))
+        isRingBeingRead |= isPipelined(loop);
       isBeingRead |= llvm::any_of(op.getOperands(), isWrittenTile);
     }
     // The next iteration overwrites the tiles that this iteration copied. The ring of the loop itself is guarded by the
@@ -103,7 +105,8 @@ private:
 
   // A copy or a write, whose tile is read after the next wait. A write must not overwrite what other threads read.
   void begin(Operation *op) {
-    if (isWrite(op) && isBeingRead) {
+    // PlanBuffers may place what is copied behind a pipelined loop into the ring of the loop.
+    if (isWrite(op) ? isBeingRead : isRingBeingRead) {
       builder.setInsertionPoint(op);
       makeBarrier();
     }
@@ -139,7 +142,7 @@ private:
 
   void makeBarrier() {
     BarrierOp::create(builder, block.getParentOp()->getLoc());
-    isBeingRead = false;
+    isBeingRead = isRingBeingRead = false;
   }
 
   void await(int64_t newest) {
@@ -194,6 +197,8 @@ private:
   Block &block;
   OpBuilder builder;
   bool isBeingRead;
+  // Whether other threads may still be in a pipelined loop of this block.
+  bool isRingBeingRead = false;
   // Whether copies were started, or tiles written, for which no wait has been placed yet, and what reads them.
   bool isCopyPending = false, isWritePending = false;
   SmallVector<Operation *> pending;

@@ -107,6 +107,28 @@ def JoinProducts : Pass<"tile-join-products", "::mlir::func::FuncOp"> {
   }];
 }
 
+def SumOperands : Pass<"tile-sum-operands", "::mlir::func::FuncOp"> {
+  let summary = "sums the rounded numbers that a product reads on tensor cores";
+  let description = [{
+    The sum of each row of a 16-bit tile that is also the left side of a product becomes a `tile.sum_operand`. The tile is in
+    the registers of the product already, and the sum takes one instruction where it took eight additions and eight
+    conversions, and no shuffles.
+
+    Before:
+    ```mlir
+    %wide = tile.cast %p : tensor<64x32xbf16> -> tensor<64x32xf32>
+    %l = tile.reduce add %wide : tensor<64x32xf32> -> tensor<64xf32>
+    %o = tile.dot %p, %v, %acc : ...
+    ```
+    After:
+    ```mlir
+    %l = tile.sum_operand %p : tensor<64x32xbf16> -> tensor<64xf32>
+    %o = tile.dot %p, %v, %acc : ...
+    ```
+  }];
+  let dependentDialects = ["::nsa::tile::TileDialect"];
+}
+
 def InsertCopies : Pass<"tile-insert-copies", "::mlir::func::FuncOp"> {
   let summary = "makes buffers in shared memory, and what fills and reads them";
   let description = [{

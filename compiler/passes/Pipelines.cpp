@@ -19,8 +19,10 @@ namespace nsa::tile {
 static void addCommonPasses(OpPassManager &manager, LayoutTarget target) {
   // On a GPU a block decides at run time whether zeros must annihilate, so one product serves. On a CPU the two kinds
   // of product stay.
-  if (target == LayoutTarget::kGpu)
+  if (target == LayoutTarget::kGpu) {
     manager.addPass(createJoinProducts());
+    manager.addPass(createSumOperands());
+  }
   manager.addPass(createFuseElementwise());
   manager.addPass(createAssignLayouts({target}));
 }

@@ -4,6 +4,7 @@
 #include "compiler/dialect/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseMap.h"
 
 #include <algorithm>
@@ -27,13 +28,27 @@ constexpr int64_t kRowGranule = 16;
 // A slot of a list is a row of 8-byte keys, followed by room for four keys (templates/device/top_lists.cuh).
 constexpr int64_t kListKey = 8, kListGap = 4;
 
-// The first and the last operation of the program, by number, that accesses a computed tile. Empty for a tile that is
-// copied.
+// How a buffer is filled. The order is the order in which a program has them, where they share bytes.
+enum class Filling { kElsewhere, kComputed, kRing, kBehindRing };
+
+// The first and the last operation of the program, by number, that accesses a buffer. A buffer of kElsewhere is alive
+// all the time.
 struct Lifetime {
+  Filling filling = Filling::kElsewhere;
+  Block *block = nullptr;
   int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
 
-  bool isOfComputedTile() const { return last >= 0; }
-  bool meets(const Lifetime &other) const { return first <= other.last && other.first <= last; }
+  bool sharesWith(const Lifetime &other) const {
+    const bool areComputed = filling == Filling::kComputed && other.filling == Filling::kComputed;
+    return areComputed ? last < other.first || other.last < first : isReusedBy(other) || other.isReusedBy(*this);
+  }
+
+private:
+  // InsertBarriers places a barrier in front of what is copied behind a pipelined loop of the same block.
+  bool isReusedBy(const Lifetime &later) const {
+    return filling == Filling::kRing && later.filling == Filling::kBehindRing && block == later.block &&
+           last < later.first;
+  }
 };
 
 class Lifetimes {
@@ -44,15 +59,18 @@ public:
 
   Lifetime of(BufferOp buffer) const {
     SmallVector<Operation *> accesses;
+    Lifetime lifetime;
+    lifetime.filling = Filling::kComputed;
     for (Operation *user : buffer->getUsers()) {
       if (isa<CopyOp>(user))
-        return {};
+        lifetime.filling = isa<FetchOp>(user->getParentOp()) ? Filling::kRing : Filling::kBehindRing;
       accesses.push_back(user);
       if (isa<ReadOp>(user))
         llvm::append_range(accesses, user->getUsers());
     }
-    Lifetime lifetime;
-    Block *block = blockAround(accesses);
+    Block *block = lifetime.block = blockAround(accesses);
+    if (!block || (lifetime.filling != Filling::kComputed && isInLoop(block)))
+      return {};
     for (Operation *access : accesses) {
       // A loop that accesses a tile from outside of the loop does so in each iteration.
       Operation *place = block->findAncestorOpInBlock(*access);
@@ -63,6 +81,10 @@ public:
   }
 
 private:
+  static bool isInLoop(Block *block) {
+    return isa<scf::ForOp>(block->getParentOp()) || block->getParentOp()->getParentOfType<scf::ForOp>();
+  }
+
   // The innermost block that has all of them, directly or nested.
   static Block *blockAround(ArrayRef<Operation *> operations) {
     Block *block = operations.empty() ? nullptr : operations.front()->getBlock();
@@ -106,10 +128,8 @@ struct PlanBuffers : impl::PlanBuffersBase<PlanBuffers> {
 
     SmallVector<int> order(places.size());
     std::iota(order.begin(), order.end(), 0);
-    FirstFit fit = placeFirstFit(sizes, order, kAlignment, [&](int a, int b) {
-      bool areComputed = lifetimes[a].isOfComputedTile() && lifetimes[b].isOfComputedTile();
-      return !areComputed || lifetimes[a].meets(lifetimes[b]);
-    });
+    FirstFit fit = placeFirstFit(sizes, order, kAlignment,
+                                 [&](int a, int b) { return !lifetimes[a].sharesWith(lifetimes[b]); });
     if (fit.bytes > limit) {
       InFlightDiagnostic error = getOperation().emitError()
                                  << "needs " << fit.bytes << " bytes of shared memory, but a block may use "
