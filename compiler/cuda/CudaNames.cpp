@@ -21,10 +21,10 @@ static constexpr llvm::StringLiteral kReserved =
     "previous_stage private protected public read_partials_add read_partials_max reduce_add reduce_last reduce_max "
     "reduce_rows_add reduce_rows_max register reinterpret_cast report requires return Ring rows_of RowVector rsqrtf "
     "shared SharedTile shift_columns short signed sizeof splat sqrtf static static_assert static_cast store_columns "
-    "store_rows store_tile StripedColumns StripedTile struct sum_operand switch template this thread_local throw to to_float "
-    "top_clear top_insert top_next TopLists transposed true try typedef typeid typename uint32 uint64 UniformRows "
-    "union unsigned using View virtual void volatile wait_copies wchar_t while write_partials_add write_partials_max "
-    "write_tile xor xor_eq";
+    "store_rows store_tile StripedColumns StripedTile struct sum_operand switch template this thread_local throw to "
+    "to_float top_clear top_insert top_next TopLists transposed true try typedef typeid typename uint32 uint64 "
+    "UniformRows union unsigned using View virtual void volatile wait_copies wchar_t while write_partials_add "
+    "write_partials_max write_tile xor xor_eq";
 
 CudaNames::CudaNames() {
   scopes.emplace_back();

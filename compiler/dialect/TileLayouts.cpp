@@ -26,7 +26,8 @@ Layout nsa::tile::memoryLayout(LayoutTarget target) {
 
 bool nsa::tile::needsFragments(Operation *op) {
   auto reduce = dyn_cast<ReduceOp>(op);
-  return isa<DotOp, SumOperandOp, ShiftOp, TopInsertOp, TopNextOp>(op) || (reduce && reduce.getKind() == ReduceKind::Last);
+  return isa<DotOp, SumOperandOp, ShiftOp, TopInsertOp, TopNextOp>(op) ||
+         (reduce && reduce.getKind() == ReduceKind::Last);
 }
 
 bool LoadOp::offersLayout(Layout layout, LayoutTarget target) {

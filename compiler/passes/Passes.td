@@ -221,6 +221,8 @@ def InsertBarriers : Pass<"tile-insert-barriers", "::mlir::func::FuncOp"> {
     - An iteration of a pipelined loop waits for its own group. The barrier there makes the tiles visible to all threads. It
       also guarantees that all threads have left the iteration whose stage the next copies overwrite.
     - An iteration that copies without a ring ends with a barrier, because the next iteration overwrites its tiles.
+    - All threads have left a pipelined loop before the first copy behind it is started, because the ring of the loop may hold
+      what is copied.
     - A tile that is computed and written to shared memory is read behind a barrier. If other threads may still be reading a
       written tile, there is a barrier before the next one is written too.
 
@@ -251,8 +253,9 @@ def PlanBuffers : Pass<"tile-plan-buffers", "::mlir::func::FuncOp"> {
     multiples of 128 bytes, as the swizzle requires. A total above `limit` is an error that names both numbers.
 
     Two buffers share bytes if both hold computed tiles, and no tile is alive from the first to the last operation that
-    accesses the other. InsertBarriers has placed a barrier before each write that needs one. A buffer that is copied into
-    shares no bytes: its copies run ahead of the operations that read it.
+    accesses the other. InsertBarriers has placed a barrier before each write that needs one. A tile that is copied behind a
+    pipelined loop, in the same block and in no other loop, may lie in the ring of the loop. Other buffers that are copied into
+    share no bytes: their copies run ahead of the operations that read them.
 
     Before:
     ```mlir

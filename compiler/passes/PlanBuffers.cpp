@@ -128,8 +128,8 @@ struct PlanBuffers : impl::PlanBuffersBase<PlanBuffers> {
 
     SmallVector<int> order(places.size());
     std::iota(order.begin(), order.end(), 0);
-    FirstFit fit = placeFirstFit(sizes, order, kAlignment,
-                                 [&](int a, int b) { return !lifetimes[a].sharesWith(lifetimes[b]); });
+    FirstFit fit =
+        placeFirstFit(sizes, order, kAlignment, [&](int a, int b) { return !lifetimes[a].sharesWith(lifetimes[b]); });
     if (fit.bytes > limit) {
       InFlightDiagnostic error = getOperation().emitError()
                                  << "needs " << fit.bytes << " bytes of shared memory, but a block may use "

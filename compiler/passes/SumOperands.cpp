@@ -37,8 +37,7 @@ struct SumOperands : impl::SumOperandsBase<SumOperands> {
       if (!tile)
         return;
       OpBuilder builder(reduce);
-      reduce.replaceAllUsesWith(
-          SumOperandOp::create(builder, reduce.getLoc(), reduce.getType(), tile).getResult());
+      reduce.replaceAllUsesWith(SumOperandOp::create(builder, reduce.getLoc(), reduce.getType(), tile).getResult());
       reduce.erase();
     });
   }

@@ -55,3 +55,10 @@ func.func @written(%x: tensor<32x16xf32>) -> tensor<16xf32, #tile.column> {
   %y = tile.read_partials max %partials : !tile.buffer<tensor<8x16xf32>> -> tensor<16xf32, #tile.column>
   return %y : tensor<16xf32, #tile.column>
 }
+
+// CHECK-LABEL: func.func @sum_operand
+func.func @sum_operand(%p: tensor<32x16xbf16>) -> tensor<32xf32> {
+  // CHECK: tile.sum_operand %{{.*}} : tensor<32x16xbf16> -> tensor<32xf32>
+  %y = tile.sum_operand %p : tensor<32x16xbf16> -> tensor<32xf32>
+  return %y : tensor<32xf32>
+}

@@ -241,3 +241,19 @@ func.func @striped_partials(%f: f32, %b: !tile.buffer<tensor<8x4xf32>>) {
   tile.write_partials add %x to %b : tensor<9x64xf32>, !tile.buffer<tensor<8x4xf32>>
   return
 }
+
+// -----
+
+func.func @sum_rows(%p: tensor<32x16xbf16>) {
+  // expected-error@+1 {{gives 16 values for 32 rows}}
+  %y = tile.sum_operand %p : tensor<32x16xbf16> -> tensor<16xf32>
+  return
+}
+
+// -----
+
+func.func @sum_floats(%p: tensor<32x16xf32>) {
+  // expected-error@+1 {{must be tile of rank 2 of bf16 or f16}}
+  %y = tile.sum_operand %p : tensor<32x16xf32> -> tensor<32xf32>
+  return
+}

@@ -332,3 +332,39 @@ func.func @written_before_pipeline(%v: !tile.view<bf16, 1>, %x: tensor<16x16xbf1
   }
   return
 }
+
+// -----
+
+// PlanBuffers may place what is copied behind a pipelined loop into the loop's ring, so all threads have left the loop.
+// CHECK-LABEL: func.func @behind_pipeline
+// CHECK: tile.fetch_ahead
+// CHECK: {{^ +[}]$}}
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.copy
+// CHECK: {{^ +[}].*$}}
+// CHECK-NEXT: tile.copy
+func.func @behind_pipeline(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: i1, %acc: tensor<16x16xf32>) {
+  %ring = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 3>
+  %a_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %b_buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %fetch = tile.fetch %n to %m step %n stages(3) : i32 (%i, %stage) {
+    tile.copy %x to %ring[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 3>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %r = tile.read %ring[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 3>
+    %s = tile.dot %r, %r, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  tile.copy %x to %a_buffer rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  tile.copy %x to %b_buffer rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %a = tile.read %a_buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %b = tile.read %b_buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %t = tile.dot %a, %b, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  return
+}

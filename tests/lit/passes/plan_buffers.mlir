@@ -26,7 +26,7 @@ func.func @none() {
 }
 
 // Computed tiles share bytes if one is read for the last time before the other is written. A tile that a loop reads is alive
-// in the whole loop. What is copied shares nothing. 16 * 16 * 2 = 512 bytes each.
+// in the whole loop. What is copied shares nothing with them. 16 * 16 * 2 = 512 bytes each.
 // CHECK: func.func @lifetimes({{.*}}) attributes {tile.shared_bytes = 1536 : i64}
 func.func @lifetimes(%x: tensor<16x16xbf16>, %v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %n: i32, %ok: i1) {
   // CHECK-NEXT: tile.buffer {tile.shared_offset = 0 : i64}
@@ -54,5 +54,78 @@ func.func @lifetimes(%x: tensor<16x16xbf16>, %v: !tile.view<bf16, 1>, %acc: tens
     %y = tile.dot %w, %w, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
   }
   tile.write %x to %last : !tile.buffer<tensor<16x16xbf16>>
+  return
+}
+
+// A tile that is copied behind a pipelined loop lies in the loop's ring, of 2 * 512 bytes.
+// CHECK: func.func @behind_a_ring({{.*}}) attributes {tile.shared_bytes = 1024 : i64}
+func.func @behind_a_ring(%v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %n: i32, %m: i32, %ok: i1) {
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 0 : i64}
+  %ring = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 0 : i64}
+  %behind = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %fetch = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %v to %ring[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %a = tile.read %ring[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %s = tile.dot %a, %a, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  tile.copy %v to %behind rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %b = tile.read %behind {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %t = tile.dot %b, %b, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  return
+}
+
+// A loop around both runs the copies of the ring again while others may read the tile; a branch has no barrier of its own.
+// CHECK: func.func @not_behind_a_ring({{.*}}) attributes {tile.shared_bytes = 3072 : i64}
+func.func @not_behind_a_ring(%v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %n: i32, %m: i32, %ok: i1) {
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 0 : i64}
+  %inner = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 1024 : i64}
+  %in_loop = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 1536 : i64}
+  %ring = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 2560 : i64}
+  %in_branch = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  scf.for %o = %n to %m step %n : i32 {
+    %fetch = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+      tile.copy %v to %inner[%stage] rows(%r) {
+        tile.at [%i] if %ok
+      } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+    }
+    scf.for %i = %n to %m step %n : i32 {
+      %stage = tile.fetch_ahead %fetch at %i : i32
+      %a = tile.read %inner[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+      %s = tile.dot %a, %a, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+    }
+    tile.copy %v to %in_loop rows(%r) {
+      tile.at [%r] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+    %b = tile.read %in_loop {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+    %t = tile.dot %b, %b, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  %fetch = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %v to %ring[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %a = tile.read %ring[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %s = tile.dot %a, %a, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  scf.if %ok {
+    tile.copy %v to %in_branch rows(%r) {
+      tile.at [%r] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+    %b = tile.read %in_branch {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+    %t = tile.dot %b, %b, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
   return
 }
