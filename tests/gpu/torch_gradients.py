@@ -438,13 +438,13 @@ def main():
             "source": library.c.nsa_source_id().decode(),
             "version": library.c.nsa_version().decode(),
             "date": time.strftime("%Y-%m-%d"),
-            "torch": torch.__version__,
-            "python": sys.version.split()[0],
         }
+        peers = {"python": sys.version.split()[0], "torch": torch.__version__}
         table = [{"title": title, "field": field} for title, field in (
             ("part", "part"), ("case", "case"), ("worst relative error", "worst_error"), ("repeats", "repeats"),
             ("of them with other bits", "repeats_with_other_bits"))]
-        arguments.record.write_text(json.dumps({"machine": machine, "table": table, "results": results}, indent=1) + "\n")
+        record = {"machine": machine, "peers": peers, "table": table, "results": results}
+        arguments.record.write_text(json.dumps(record, indent=1) + "\n")
     for text in failed:
         print(f"beyond its limit: {text}", file=sys.stderr)
     return 1 if failed else 0

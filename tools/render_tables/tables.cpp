@@ -53,17 +53,20 @@ std::string numberText(const Json &value) {
     return value.dump();
   const double number = value, size = std::fabs(number);
   char text[32];
-  std::snprintf(text, sizeof text, "%.*f", size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0, number);
+  if (size > 0 && size < 0.01)
+    std::snprintf(text, sizeof text, "%.1e", number);
+  else
+    std::snprintf(text, sizeof text, "%.*f", size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0, number);
   return text;
 }
 
 std::string machineLine(const Json &report) {
   const Json &machine = report["machine"], &device = machine["device"];
   std::string text;
-  if (device.value("kind", "") == "gpu")
-    text = device.value("name", "") + ", driver " + device.value("driver", "");
-  else
+  if (device.contains("threads"))
     text = machine.value("processor", "") + ", " + device.value("threads", "") + " threads";
+  else
+    text = device.value("name", "") + (device.contains("driver") ? ", driver " + device.value("driver", "") : "");
   if (report.contains("fma_peak"))
     text += ", FMA peak " + cell(report["fma_peak"], "gflops") + " GFLOP/s";
   if (report.contains("roof"))
