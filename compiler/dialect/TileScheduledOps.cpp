@@ -60,9 +60,13 @@ LogicalResult ReadPartialsOp::verify() {
 }
 
 LogicalResult SumOperandOp::verify() {
-  const int64_t rows = cast<RankedTensorType>(getOperand().getType()).getDimSize(0);
-  if (getType().getDimSize(0) != rows)
-    return emitOpError() << "gives " << getType().getDimSize(0) << " values for " << rows << " rows";
+  constexpr int64_t kBlockColumns = 16; // of a left operand of mma.sync
+  auto operand = cast<RankedTensorType>(getOperand().getType());
+  if (getType().getDimSize(0) != operand.getDimSize(0))
+    return emitOpError() << "gives " << getType().getDimSize(0) << " values for " << operand.getDimSize(0) << " rows";
+  if (operand.getDimSize(1) % kBlockColumns != 0)
+    return emitOpError() << "sums " << operand.getDimSize(1) << " columns; tensor cores sum multiples of "
+                         << kBlockColumns;
   return success();
 }
 

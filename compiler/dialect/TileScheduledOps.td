@@ -154,7 +154,7 @@ def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Tile_SumOperandOp : Tile_Op<"sum_operand", [Pure, LayoutOpInterface]> {
   let summary = "the sum of each row of a left operand, on tensor cores (made by SumOperands)";
   let description = [{
-    The product of the operand with ones. Each element is exact in a product, and the sums are f32.
+    The sums are the product of the operand with ones, in f32. Each element is exact in the product.
 
     ```mlir
     %sums = tile.sum_operand %weights : tensor<64x32xbf16> -> tensor<64xf32>

@@ -46,6 +46,7 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
     | | `target=gpu` | `target=cpu` |
     |---|---|---|
     | dot: result, accumulator | `accumulator` | `lanes` |
+    | sum_operand: operand | `operand_a` | - |
     | dot: left side | `operand_a`; f32: `shared` when loaded for products alone, else `accumulator` | `lanes` |
     | dot: right side, left side that is given transposed | `shared` | `row_major` |
     | one value per row | `row` | `lanes` |
@@ -53,8 +54,8 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
     | all other tiles | `accumulator` | `lanes` |
 
     A kernel may have a tile whose rows are no whole slabs of 16 rows for each warp, as the one row of a softmax over thousands of
-    columns. A CPU program has one warp. If the kernel has no operation that needs fragments (dot, shift, lists, the last column),
-    its matrices and its values per column are `striped`, and its values per row are `uniform`, on both targets.
+    columns. A CPU program has one warp. If the kernel has no operation that needs fragments (dot, sum_operand, shift, lists, the
+    last column), its matrices and its values per column are `striped`, and its values per row are `uniform`, on both targets.
 
     There is one conversion: a tile that a dot reads from memory gets a `tile.convert_layout` where its producer cannot make it
     there, as a computation, or where another operation reads it in registers. On a GPU a loaded tile that is a left side and is
@@ -108,11 +109,12 @@ def JoinProducts : Pass<"tile-join-products", "::mlir::func::FuncOp"> {
 }
 
 def SumOperands : Pass<"tile-sum-operands", "::mlir::func::FuncOp"> {
-  let summary = "sums the rounded numbers that a product reads on tensor cores";
+  let summary = "sums on tensor cores what a product reads as its left side";
   let description = [{
     The sum of each row of a 16-bit tile that is also the left side of a product becomes a `tile.sum_operand`. The tile is in
-    the registers of the product already, and the sum takes one instruction where it took eight additions and eight
-    conversions, and no shuffles.
+    the registers of the product already. For each block of 16 x 16 elements a thread runs one `mma` in the place of eight
+    conversions and eight additions, and no shuffles follow. Tiles that are loaded, and left sides that are given transposed,
+    keep their `tile.reduce`.
 
     Before:
     ```mlir

@@ -28,13 +28,13 @@ constexpr int64_t kRowGranule = 16;
 // A slot of a list is a row of 8-byte keys, followed by room for four keys (templates/device/top_lists.cuh).
 constexpr int64_t kListKey = 8, kListGap = 4;
 
-// How a buffer is filled. The order is the order in which a program has them, where they share bytes.
-enum class Filling { kElsewhere, kComputed, kRing, kBehindRing };
+// How a buffer is filled: by threads that compute a tile, by the copies of a pipelined loop, or by other copies.
+enum class Filling { kAnyhow, kComputed, kRing, kCopied };
 
-// The first and the last operation of the program, by number, that accesses a buffer. A buffer of kElsewhere is alive
-// all the time.
+// The first and the last operation of the program, by number, that accesses a buffer. A buffer of kAnyhow is alive all
+// the time.
 struct Lifetime {
-  Filling filling = Filling::kElsewhere;
+  Filling filling = Filling::kAnyhow;
   Block *block = nullptr;
   int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
 
@@ -46,7 +46,7 @@ struct Lifetime {
 private:
   // InsertBarriers places a barrier in front of what is copied behind a pipelined loop of the same block.
   bool isReusedBy(const Lifetime &later) const {
-    return filling == Filling::kRing && later.filling == Filling::kBehindRing && block == later.block &&
+    return filling == Filling::kRing && later.filling == Filling::kCopied && block == later.block &&
            last < later.first;
   }
 };
@@ -63,13 +63,17 @@ public:
     lifetime.filling = Filling::kComputed;
     for (Operation *user : buffer->getUsers()) {
       if (isa<CopyOp>(user))
-        lifetime.filling = isa<FetchOp>(user->getParentOp()) ? Filling::kRing : Filling::kBehindRing;
+        lifetime.filling = isa<FetchOp>(user->getParentOp()) ? Filling::kRing : Filling::kCopied;
       accesses.push_back(user);
       if (isa<ReadOp>(user))
         llvm::append_range(accesses, user->getUsers());
     }
     Block *block = lifetime.block = blockAround(accesses);
-    if (!block || (lifetime.filling != Filling::kComputed && isInLoop(block)))
+    // The barrier in front of a copy is in the block of the copy.
+    const bool isCopiedElsewhere = llvm::any_of(buffer->getUsers(), [&](Operation *user) {
+      return isa<CopyOp>(user) && !isa<FetchOp>(user->getParentOp()) && user->getBlock() != block;
+    });
+    if (!block || isCopiedElsewhere || (lifetime.filling != Filling::kComputed && isInLoop(block)))
       return {};
     for (Operation *access : accesses) {
       // A loop that accesses a tile from outside of the loop does so in each iteration.

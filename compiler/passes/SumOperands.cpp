@@ -26,7 +26,8 @@ Value summedOperand(ReduceOp reduce) {
   if (reduce.getKind() != ReduceKind::Add || isColumnVector(reduce.getType()) || !widened)
     return nullptr;
   Value tile = widened.getSource();
-  const bool isRounded = getElementTypeOrSelf(tile.getType()).getIntOrFloatBitWidth() == 16;
+  auto type = cast<RankedTensorType>(tile.getType());
+  const bool isRounded = type.getElementTypeBitWidth() == 16 && type.getDimSize(1) % 16 == 0;
   return isRounded && !tile.getDefiningOp<LoadOp>() && llvm::any_of(tile.getUses(), isLeftSide) ? tile : nullptr;
 }
 

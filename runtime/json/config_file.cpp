@@ -83,7 +83,7 @@ std::string configKeys() {
 
 Status ConfigFile::missing(std::string_view key) const {
   return Status::error(ErrorCode::kInvalidArgument, path + " lacks " + std::string(key),
-                       "give it there, or give the tensors with --input");
+                       "give it there, or, where the verb has --input, give the tensors");
 }
 
 Status ConfigFile::named(const Status &status) const {

@@ -49,16 +49,15 @@ TEST_F(CheckJob, RowsThatCannotBeJudgedAreNamed) {
   const std::string nan = inputsWith("q", (kLast * kHeads + 3) * kDim + 5, kNan);
   std::string error = errorOf(nan);
   EXPECT_EQ(error.find("internal"), std::string::npos) << error;
-  for (const std::string part : {"invalid argument", "--input", nan.c_str(),
-                                 "the reference is not finite there: 2, the first at query "
-                                 "2047 head 3",
-                                 "every other row is right"})
+  for (const std::string part :
+       {"invalid argument", "--input", nan.c_str(), "the reference is not finite there: 2, the first at row (2047, 3)",
+        "every other row is right"})
     EXPECT_NE(error.find(part), std::string::npos) << part << "\n" << error;
   EXPECT_FALSE(std::filesystem::exists(output));
 
   // The two last queries see the last token but one, with all their heads; weights are finite.
   error = errorOf(inputsWith("v_win", (kLast - 1) * kDim, kInfinity));
-  EXPECT_NE(error.find("not finite there: 16, the first at query 2046 head 0"), std::string::npos) << error;
+  EXPECT_NE(error.find("not finite there: 16, the first at row (2046, 0)"), std::string::npos) << error;
 }
 
 TEST_F(CheckJob, WithoutTheCheckTheOutputIsWritten) {

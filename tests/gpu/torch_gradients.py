@@ -424,7 +424,7 @@ def main():
         bad += [name for name, count in more.items() if name.endswith("other_bits") and count]
         failed.extend(f"{part}: {case}: {name}" for name in bad)
         seconds = round(time.monotonic() - began, 1)
-        results.append({"part": part, "case": case, "worst_error": max(errors.values()), **errors, **more, "at_s": seconds})
+        results.append({"part": part, "case": case, "worst_error": max(errors.values()), "within": not bad, **errors, **more, "at_s": seconds})
         print(f"{'FAILED' if bad else 'right '} {part}: {case}: " +
               ", ".join(f"{name} {error:.2e}" for name, error in errors.items()) +
               "".join(f", {name} {count}" for name, count in more.items()) + f" ({seconds} s)", flush=True)
@@ -434,7 +434,7 @@ def main():
     if arguments.record:
         is_cuda = library.device.type == "cuda"
         machine = {
-            "device": {"name": torch.cuda.get_device_name(library.device) if is_cuda else "cpu"},
+            "device": {"name": torch.cuda.get_device_name(library.device), "kind": "gpu"} if is_cuda else {"name": "cpu"},
             "source": library.c.nsa_source_id().decode(),
             "version": library.c.nsa_version().decode(),
             "date": time.strftime("%Y-%m-%d"),
@@ -442,7 +442,8 @@ def main():
         peers = {"python": sys.version.split()[0], "torch": torch.__version__}
         table = [{"title": title, "field": field} for title, field in (
             ("part", "part"), ("case", "case"), ("worst relative error", "worst_error"), ("repeats", "repeats"),
-            ("of them with other bits", "repeats_with_other_bits"))]
+            ("of them with other bits", "repeats_with_other_bits"),
+            ("replays with other bits", "replays_with_other_bits"))]
         record = {"machine": machine, "peers": peers, "table": table, "results": results}
         arguments.record.write_text(json.dumps(record, indent=1) + "\n")
     for text in failed:

@@ -101,6 +101,19 @@ void GradientProblem::poisonLastKeys() {
   }
 }
 
+void GradientProblem::poisonFirstKeys() {
+  const TensorView view = keyView(k);
+  for (const Sequence &sequence : sequences()) {
+    const bool isCompressed = attention.spec.op == Operator::kCmp;
+    const int64_t keys = isCompressed ? attention.spec.compressedBlocks(sequence.keys) : sequence.keys;
+    const int64_t first = isCompressed ? sequence.blockBegin : sequence.keyBegin;
+    for (int64_t head = 0; head < k.heads && keys > 0; ++head)
+      for (int64_t column = 0; column < k.columns; ++column)
+        reference::storeElement(k.dtype, k.bytes.data(), view.offset(sequence.keyBatch, first, head, column),
+                                std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
 void GradientProblem::poisonFirstQueries() {
   for (const Sequence &sequence : sequences())
     for (int64_t head = 0; head < q.heads && sequence.queries > 0; ++head)

@@ -33,6 +33,8 @@ public:
   void lowerScores();
   // Makes the last key of each sequence NaN, and its value.
   void poisonLastKeys();
+  // Makes the first key of each sequence NaN.
+  void poisonFirstKeys();
   // Makes the first query of each sequence NaN.
   void poisonFirstQueries();
 

@@ -22,7 +22,8 @@ constexpr int64_t kKvHeads = 2;
 
 std::vector<float> floats(const std::vector<double> &values) { return {values.begin(), values.end()}; }
 
-// The error relative to the size of what is wanted. What is wanted as NaN has to be NaN.
+// The error relative to the size of what is wanted. What is wanted as NaN has to be NaN. If all else is wanted as 0, it
+// has to be exactly 0.
 void expectClose(const std::vector<double> &got, const std::vector<double> &wanted, DType dtype, const char *name) {
   ASSERT_EQ(got.size(), wanted.size()) << name;
   double error = 0, size = 0;
@@ -33,8 +34,10 @@ void expectClose(const std::vector<double> &got, const std::vector<double> &want
     error += (got[i] - wanted[i]) * (got[i] - wanted[i]);
     size += wanted[i] * wanted[i];
   }
-  EXPECT_GT(size, 0) << name;
-  EXPECT_LE(std::sqrt(error / size), reference::toleranceOf(dtype).relativeRms) << name;
+  if (size == 0)
+    EXPECT_EQ(error, 0) << name;
+  else
+    EXPECT_LE(std::sqrt(error / size), reference::toleranceOf(dtype).relativeRms) << name;
 }
 
 class GradientTest : public testing::Test {
@@ -77,16 +80,18 @@ protected:
   }
   void check(const char *program, const Spec &whole, Placing placing, std::vector<SequenceLengths> lengths,
              const std::string &warps = "") {
-    const Operator op = whole.op;
-    const DType dtype = whole.dtype;
-    SCOPED_TRACE(std::string(program) + " " + std::string(operatorName(op)) + " " + std::string(dtypeName(dtype)) +
-                 " " + std::string(placingName(placing)) + " warps " + warps);
-    const bool ofKeys = program == std::string("attention_dkv");
     GradientProblem problem(whole, placing, std::move(lengths), /*pageTokens=*/0, random);
-    if (ofKeys)
+    if (program == std::string("attention_dkv"))
       problem.poisonFirstQueries();
     else
       problem.poisonLastKeys();
+    check(program, problem, placing, warps);
+  }
+  void check(const char *program, GradientProblem &problem, Placing placing, const std::string &warps = "") {
+    const DType dtype = problem.attention.spec.dtype;
+    SCOPED_TRACE(std::string(program) + " " + std::string(operatorName(problem.attention.spec.op)) + " " +
+                 std::string(dtypeName(dtype)) + " " + std::string(placingName(placing)) + " warps " + warps);
+    const bool ofKeys = program == std::string("attention_dkv");
     const reference::AttentionResult result = reference::attend(problem.attention);
     const reference::AttentionGradient wanted =
         reference::differentiate(problem.attention, result, problem.gradientOfOut());
@@ -119,8 +124,9 @@ protected:
     }
   }
 
-  static Spec specFor(Operator op, DType dtype) {
-    Spec spec = specOf(op, dtype, 3, 40, 24);
+  // Heads of up to 48 and larger ones take the rest of the sum of dS from dQ in two ways.
+  static Spec specFor(Operator op, DType dtype, int32_t qkDim = 40) {
+    Spec spec = specOf(op, dtype, 3, qkDim, 24);
     spec.window = op == Operator::kWindow ? 13 : std::numeric_limits<int32_t>::max();
     spec.cmpBlock = op == Operator::kCmp ? 8 : 1;
     spec.cmpStride = op == Operator::kCmp ? 4 : 1;
@@ -141,6 +147,68 @@ protected:
     return {{37, 61}, {37, 61}};
   }
 
+  // Runs attention_dq over compressed keys with a delta that is wrong by `off` in all rows. All scores are 0, so all
+  // weights of a row are equal, and the keys of a sequence grow along a direction of its own: their mean is neither the
+  // first key nor the last. The kernel must find out that the sum of dS is not 0, and correct dQ and delta.
+  void checkWrongDelta(const Spec &spec, Placing placing, std::vector<SequenceLengths> lengths, double off,
+                       double gradientScale) {
+    SCOPED_TRACE(std::string(dtypeName(spec.dtype)) + " " + std::string(placingName(placing)) + " off by " +
+                 std::to_string(off));
+    GradientProblem problem(spec, placing, std::move(lengths), /*pageTokens=*/0, random);
+    constexpr double kCommon = 4;
+    for (int64_t i = 0; i < problem.q.batches * problem.q.times * problem.q.heads * problem.q.columns; ++i)
+      reference::storeElement(spec.dtype, problem.q.bytes.data(), i, 0);
+    const int64_t outElements = problem.dOut.batches * problem.dOut.times * problem.dOut.heads * problem.dOut.columns;
+    for (int64_t i = 0; i < outElements; ++i)
+      reference::storeElement(spec.dtype, problem.dOut.bytes.data(), i,
+                              gradientScale * reference::loadElement(spec.dtype, problem.dOut.bytes.data(), i));
+    double sign = 1;
+    for (const Sequence &sequence : problem.sequences()) {
+      const int64_t keys = spec.compressedBlocks(sequence.keys);
+      for (int64_t key = 0; key < keys; ++key)
+        for (int64_t head = 0; head < problem.k.heads; ++head)
+          for (int64_t column = 0; column < problem.k.columns; ++column)
+            reference::storeElement(spec.dtype, problem.k.bytes.data(),
+                                    problem.k.view().offset(sequence.keyBatch, sequence.blockBegin + key, head, column),
+                                    sign * kCommon * (1 + static_cast<double>(key) / static_cast<double>(keys)));
+      sign = -sign;
+    }
+    const reference::AttentionResult result = reference::attend(problem.attention);
+    const reference::AttentionGradient wanted =
+        reference::differentiate(problem.attention, result, problem.gradientOfOut());
+    std::vector<float> wrong = floats(wanted.delta);
+    for (float &value : wrong)
+      value += static_cast<float>(off);
+
+    const ProgramKernel kernel(*device, "attention_dq", Operator::kAttentionDq, fixedOf(problem), {});
+    const DeviceArray q = problem.array(*device, problem.q), dOut = problem.array(*device, problem.dOut),
+                      lse = problem.rows(*device, floats(result.lse)), delta = problem.rows(*device, wrong),
+                      next = problem.rows(*device, std::vector<float>(wrong.size(), kNan)),
+                      dq = problem.untouched(*device, problem.q);
+    Arguments arguments = problem.arguments(*device);
+    for (const auto &[name, array] : {std::pair("q", &q), {"d_out", &dOut}, {"d_q", &dq}})
+      array->bind(arguments, name);
+    for (const auto &[name, array] : {std::pair("lse", &lse), {"delta", &delta}, {"delta_next", &next}})
+      array->bind(arguments, name, /*columnsToo=*/true);
+    for (const char *absent : {"dq_sum", "dq_base", "weight"})
+      arguments.view(absent, nullptr, {0, 0, 0});
+    kernel.run(arguments, problem.gridSizes());
+
+    // Without the correction dQ is wrong by off times the mean key, which is from kCommon to 2 kCommon. A result of
+    // fp16 is rounded by up to half of its least number.
+    const double scale = reference::softmaxScale(spec);
+    const double limit = 0.25 * off * kCommon * scale + (spec.dtype == DType::kF16 ? 0x1p-25 : 0);
+    const std::vector<double> got = problem.read(dq, problem.q);
+    const std::vector<float> corrected = next.read<float>();
+    ASSERT_EQ(got.size(), wanted.q.size());
+    for (size_t row = 0; row < corrected.size(); ++row) {
+      const bool seesKeys = std::isfinite(result.lse[row]);
+      EXPECT_NEAR(corrected[row], seesKeys ? wanted.delta[row] : wrong[row], 0.1 * off) << "row " << row;
+      for (size_t i = row * static_cast<size_t>(spec.qkDim); i < (row + 1) * static_cast<size_t>(spec.qkDim); ++i)
+        ASSERT_NEAR(got[i], wanted.q[i], seesKeys ? limit : 0) << "row " << row << ", element " << i;
+    }
+  }
+
   static constexpr const char *kPrograms[] = {"attention_dq", "attention_dkv"};
   std::mt19937_64 random{freshSeed()};
 };
@@ -151,6 +219,37 @@ TEST_F(AttentionGradients, OfDenseWindowAndCompressedAttention) {
       for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
         check(program, op, dtype, Placing::kDense);
       check(program, op, DType::kBf16, Placing::kPacked);
+    }
+}
+
+// The keys that the kernel samples in larger heads are keys that all rows of a tile see.
+TEST_F(AttentionGradients, OfLargeCompressedHeads) {
+  for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
+    for (const Placing placing : {Placing::kDense, Placing::kPacked})
+      check("attention_dq", specFor(Operator::kCmp, dtype, 72), placing, lengthsOf(placing));
+}
+
+TEST_F(AttentionGradients, TakeWhatIsWrongInDeltaFromTheQueriesAndFromDelta) {
+  // The last queries of a sequence see nearly the same keys.
+  const std::vector<SequenceLengths> packed = {{8, 61}, {6, 40}, {2, 5}}, alike = {{8, 61}, {8, 61}};
+  for (const int32_t qkDim : {40, 72})
+    for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
+      const Spec spec = specFor(Operator::kCmp, dtype, qkDim);
+      checkWrongDelta(spec, Placing::kDense, alike, 0.5, 1);
+      checkWrongDelta(spec, Placing::kPacked, packed, 0.5, 1);
+    }
+  // Sums of a few of the least numbers of fp16, over two keys.
+  checkWrongDelta(specFor(Operator::kCmp, DType::kF16, 72), Placing::kDense, {{1, 12}, {1, 12}}, 0x1p-22, 0x1p-24);
+}
+
+// Rows that see no key have a gradient of 0, whatever key 0 holds.
+TEST_F(AttentionGradients, OfRowsThatSeeNoCompressedKey) {
+  for (const int32_t qkDim : {40, 72})
+    for (const Placing placing : {Placing::kDense, Placing::kPacked}) {
+      GradientProblem problem(specFor(Operator::kCmp, DType::kBf16, qkDim), placing, {{61, 61}, {61, 61}},
+                              /*pageTokens=*/0, random);
+      problem.poisonFirstKeys();
+      check("attention_dq", problem, placing);
     }
 }
 

@@ -44,7 +44,7 @@ bool ErrorReport::judgedWithin(const Tolerance &tolerance) const {
 std::string ErrorReport::toString(const Tolerance &tolerance) const {
   char figures[320], lseFigure[64] = "";
   std::snprintf(figures, sizeof figures,
-                "relative RMS %.3g (limit %.3g), worst row %.3g (limit %.3g) at query %lld head %lld", relativeRms,
+                "relative RMS %.3g (limit %.3g), worst row %.3g (limit %.3g) at row (%lld, %lld)", relativeRms,
                 tolerance.relativeRms, worstRow, tolerance.worstRow, static_cast<long long>(worstQuery),
                 static_cast<long long>(worstHead));
   if (lse != 0) // where one was compared
@@ -55,7 +55,7 @@ std::string ErrorReport::toString(const Tolerance &tolerance) const {
              : text +
                    (", rows and LSEs that cannot be judged, as the reference is not finite there: " +
                     std::to_string(unjudged)) +
-                   ", the first at query " + std::to_string(unjudgedQuery) + " head " + std::to_string(unjudgedHead);
+                   ", the first at row (" + std::to_string(unjudgedQuery) + ", " + std::to_string(unjudgedHead) + ")";
 }
 
 static void countUnjudged(ErrorReport &report, int64_t query, int64_t head) {

@@ -16,7 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <optional>
+#include <stdexcept>
 #include <string>
 
 namespace {
@@ -24,7 +24,7 @@ namespace {
 using namespace example;
 
 constexpr const char *kUsage = "usage: nsa_example_train TEXT [--steps N] [--batch SEQUENCES] [--seed N] "
-                               "[--without-selected-gradient] [--record FILE]\n";
+                               "[--without-selected-gradient] [--record FILE]";
 constexpr double kPeakRate = 3e-3;
 constexpr std::int64_t kReports = 20; // lines that a run prints
 
@@ -33,33 +33,45 @@ struct Options {
   std::int64_t steps = 650, batch = 4, seed = 1;
   bool selectedGradient = true;
 
-  static std::optional<Options> parse(int argc, char **argv) {
+  static Options parse(int argc, char **argv) {
     Options options;
     for (int i = 1; i < argc; ++i) {
       const std::string name = argv[i];
-      const char *value = i + 1 < argc ? argv[i + 1] : "";
+      const auto value = [&] {
+        return i + 1 < argc ? std::string(argv[++i]) : throw refusal(name, "", "needs a value");
+      };
       if (name == "--without-selected-gradient")
         options.selectedGradient = false;
-      else if (name == "--record" && *value != 0)
-        options.record = argv[++i];
-      else if ((name == "--steps" && number(value, 1, options.steps)) ||
-               (name == "--batch" && number(value, 1, options.batch)) ||
-               (name == "--seed" && number(value, 0, options.seed)))
-        ++i;
+      else if (name == "--record")
+        options.record = value();
+      else if (name == "--steps")
+        options.steps = number(name, value(), 1);
+      else if (name == "--batch")
+        options.batch = number(name, value(), 1);
+      else if (name == "--seed")
+        options.seed = number(name, value(), 0);
       else if (options.text.empty() && name[0] != '-')
         options.text = name;
       else
-        return std::nullopt;
+        throw refusal(name, "", name[0] == '-' ? "is no option" : "is a second text, and there may be one");
     }
-    return options.text.empty() ? std::nullopt : std::optional(options);
+    if (options.text.empty())
+      throw refusal("TEXT", "", "is missing");
+    return options;
   }
 
 private:
   static constexpr std::int64_t kMost = 1000000;
-  static bool number(const char *text, std::int64_t least, std::int64_t &value) {
-    const char *end = text + std::strlen(text);
-    const auto [stop, error] = std::from_chars(text, end, value);
-    return error == std::errc() && stop == end && value >= least && value <= kMost;
+  static std::invalid_argument refusal(const std::string &name, const std::string &value, const std::string &rule) {
+    return std::invalid_argument(name + (value.empty() ? "" : " = " + value + ":") + " " + rule + "\n" + kUsage);
+  }
+  static std::int64_t number(const std::string &name, const std::string &text, std::int64_t least) {
+    std::int64_t value = 0;
+    const char *end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || stop != end || value < least || value > kMost)
+      throw refusal(name, text, "must be an integer from " + std::to_string(least) + " to " + std::to_string(kMost));
+    return value;
   }
 };
 
@@ -133,13 +145,8 @@ int run(const Options &options) {
 } // namespace
 
 int main(int argc, char **argv) {
-  const std::optional<Options> options = Options::parse(argc, argv);
-  if (!options) {
-    std::fputs(kUsage, stderr);
-    return 2;
-  }
   try {
-    return run(*options);
+    return run(Options::parse(argc, argv));
   } catch (const std::exception &error) {
     std::fprintf(stderr, "nsa_example_train: %s\n", error.what());
     return 2;

@@ -262,6 +262,26 @@ std::vector<std::string> mutantFaultsOf(const Json &record) {
   return faults;
 }
 
+std::vector<std::string> torchFaultsOf(const Json &record) {
+  std::vector<std::string> faults;
+  const Json machine = record.value("machine", Json::object());
+  for (const char *field : {"source", "date"})
+    if (machine.value(field, "").empty())
+      faults.push_back(std::string("machine.") + field + " is missing");
+  const Json results = record.value("results", Json::array());
+  if (results.empty())
+    faults.emplace_back("results is empty");
+  for (const Json &entry : results) {
+    const std::string name = entry.value("part", "") + ": " + entry.value("case", "");
+    if (!entry.value("within", false))
+      faults.push_back(name + ": beyond a limit");
+    for (const char *count : {"repeats_with_other_bits", "replays_with_other_bits"})
+      if (entry.value(count, 0) != 0)
+        faults.push_back(name + ": " + count + " = " + entry[count].dump());
+  }
+  return faults;
+}
+
 Result<SkippedTests> skippedTests(const std::string &file) {
   const Json report = Json::parse(textOf(file), nullptr, false);
   if (!report.is_object())

@@ -33,6 +33,9 @@ std::vector<std::string> faultsOf(const Json &record);
 // change.
 std::vector<std::string> mutantFaultsOf(const Json &record);
 
+// The same of a record of torch_gradients.py: a gradient beyond its limit, or a run with other bits.
+std::vector<std::string> torchFaultsOf(const Json &record);
+
 // The tests that a report of GoogleTest (tests/test_main.cpp adds the reasons) calls skipped, each with its reason:
 // those that a run may leave out, and those that make it fail.
 struct SkippedTests {

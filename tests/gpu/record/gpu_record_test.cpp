@@ -189,6 +189,19 @@ TEST_F(GpuRecord, EachSkippedTestIsJudgedByItsReason) {
   EXPECT_NE(faults(unexplained).find("skipped 2, with a reason 0"), std::string::npos) << faults(unexplained);
 }
 
+TEST(TorchRecord, SaysWhatIsNoEvidence) {
+  const Json whole = Json::parse(R"({"machine": {"source": "0123", "date": "2026-11-28"}, "results": [
+    {"part": "whole", "case": "gqa4", "within": true, "repeats_with_other_bits": 0, "replays_with_other_bits": 0}]})");
+  EXPECT_EQ(torchFaultsOf(whole), std::vector<std::string>{});
+  EXPECT_EQ(torchFaultsOf(Json::object()),
+            (std::vector<std::string>{"machine.source is missing", "machine.date is missing", "results is empty"}));
+  Json broken = whole;
+  broken["results"][0]["within"] = false;
+  broken["results"][0]["replays_with_other_bits"] = 3;
+  EXPECT_EQ(torchFaultsOf(broken),
+            (std::vector<std::string>{"whole: gqa4: beyond a limit", "whole: gqa4: replays_with_other_bits = 3"}));
+}
+
 TEST(MutantRecord, AMutantThatNoTestNoticedIsNoEvidence) {
   Json whole = {{"machine", facts().machine},
                 {"mutants",

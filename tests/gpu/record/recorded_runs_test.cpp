@@ -13,7 +13,8 @@ namespace {
 
 class RecordedRuns : public ::testing::TestWithParam<const char *> {};
 INSTANTIATE_TEST_SUITE_P(Of, RecordedRuns,
-                         ::testing::Values("gpu_tests", "gpu_memcheck", "gpu_racecheck", "gpu_synccheck", "mutants"),
+                         ::testing::Values("gpu_tests", "gpu_memcheck", "gpu_racecheck", "gpu_synccheck", "gpu_torch",
+                                           "mutants"),
                          [](const auto &info) { return std::string(info.param); });
 
 TEST_P(RecordedRuns, AreEvidenceAndSayTheirAge) {
@@ -26,8 +27,10 @@ TEST_P(RecordedRuns, AreEvidenceAndSayTheirAge) {
     // Refuses changes that no commit has, and commits of another history.
     const Result<const tables::Json *> record = records.read(name);
     ASSERT_TRUE(record.isOk()) << record.status().toString();
-    const bool isOfMutants = std::string(GetParam()) == "mutants";
-    for (const std::string &fault : isOfMutants ? mutantFaultsOf(**record) : faultsOf(**record))
+    const std::string kind = GetParam();
+    for (const std::string &fault : kind == "mutants"     ? mutantFaultsOf(**record)
+                                    : kind == "gpu_torch" ? torchFaultsOf(**record)
+                                                          : faultsOf(**record))
       ADD_FAILURE() << name << ": " << fault;
     const std::optional<int64_t> age = records.age(**record);
     isAgeKnown = isAgeKnown && age.has_value();

@@ -257,3 +257,11 @@ func.func @sum_floats(%p: tensor<32x16xf32>) {
   %y = tile.sum_operand %p : tensor<32x16xf32> -> tensor<32xf32>
   return
 }
+
+// -----
+
+func.func @sum_columns(%p: tensor<32x24xbf16>) {
+  // expected-error@+1 {{sums 24 columns; tensor cores sum multiples of 16}}
+  %y = tile.sum_operand %p : tensor<32x24xbf16> -> tensor<32xf32>
+  return
+}

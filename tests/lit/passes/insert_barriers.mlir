@@ -368,3 +368,24 @@ func.func @behind_pipeline(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: i1, %
   %t = tile.dot %a, %b, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
   return
 }
+
+// -----
+
+// A loop without a ring needs none.
+// CHECK-LABEL: func.func @behind_loop
+// CHECK: scf.for
+// CHECK: {{^ +[}]$}}
+// CHECK-NEXT: tile.copy
+func.func @behind_loop(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: i1, %a: tensor<16x16xf32>, %acc: tensor<16x16xf32>) {
+  %buffer = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %sum = scf.for %i = %n to %m step %n iter_args(%s = %acc) -> (tensor<16x16xf32>) : i32 {
+    %t = arith.addf %s, %a : tensor<16x16xf32>
+    scf.yield %t : tensor<16x16xf32>
+  }
+  tile.copy %x to %buffer rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %b = tile.read %buffer {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %o = tile.dot %b, %b, %sum {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  return
+}

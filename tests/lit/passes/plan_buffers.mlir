@@ -82,7 +82,8 @@ func.func @behind_a_ring(%v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %n: i
   return
 }
 
-// A loop around both runs the copies of the ring again while others may read the tile; a branch has no barrier of its own.
+// A loop around both runs the copies of the ring again while others may read the tile. No barrier stands in front
+// of the first copy in a branch.
 // CHECK: func.func @not_behind_a_ring({{.*}}) attributes {tile.shared_bytes = 3072 : i64}
 func.func @not_behind_a_ring(%v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %n: i32, %m: i32, %ok: i1) {
   // CHECK-NEXT: tile.buffer {tile.shared_offset = 0 : i64}
@@ -127,5 +128,88 @@ func.func @not_behind_a_ring(%v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %
     %b = tile.read %in_branch {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
     %t = tile.dot %b, %b, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
   }
+  return
+}
+
+// The barrier in front of a copy in a branch does not guard what other threads read in the ring, if the tile is read behind the
+// branch.
+// CHECK: func.func @copied_in_a_branch({{.*}}) attributes {tile.shared_bytes = 1536 : i64}
+func.func @copied_in_a_branch(%v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %n: i32, %m: i32, %ok: i1) {
+  %ring = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  %behind = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  %fetch = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %v to %ring[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %a = tile.read %ring[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %s = tile.dot %a, %a, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  scf.if %ok {
+    tile.copy %v to %behind rows(%r) {
+      tile.at [%r] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  }
+  %b = tile.read %behind {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %t = tile.dot %b, %b, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  return
+}
+
+// Two tiles behind one ring are alive together. A tile in front of a ring is alive until its last use, and a tile behind a second
+// ring may lie in both rings.
+// CHECK: func.func @two_rings({{.*}}) attributes {tile.shared_bytes = 2560 : i64}
+func.func @two_rings(%v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %n: i32, %m: i32, %ok: i1) {
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 0 : i64}
+  %front = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 512 : i64}
+  %first = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 512 : i64}
+  %one = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 1024 : i64}
+  %two = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 1536 : i64}
+  %second = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 1536 : i64}
+  %last = tile.buffer : !tile.buffer<tensor<16x16xbf16>>
+  tile.copy %v to %front rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %f = tile.read %front {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %fetch = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %v to %first[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %a = tile.read %first[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %s = tile.dot %a, %f, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  tile.copy %v to %one rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  tile.copy %v to %two rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %b = tile.read %one {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %c = tile.read %two {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %t = tile.dot %b, %c, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  %again = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %v to %second[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %again at %i : i32
+    %a = tile.read %second[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %s = tile.dot %a, %f, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  tile.copy %v to %last rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>>
+  %d = tile.read %last {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>>
+  %u = tile.dot %d, %f, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
   return
 }

@@ -46,3 +46,17 @@ func.func @loaded(%view: !tile.view<bf16, 1>, %v: tensor<32x16xbf16>, %acc: tens
   %o = tile.dot %p, %v, %acc : tensor<16x32xbf16>, tensor<32x16xbf16> -> tensor<16x16xf32>
   return %o, %sum : tensor<16x16xf32>, tensor<16xf32>
 }
+
+// A left side of f32, and one that is narrower than a block of the product.
+// CHECK-LABEL: func.func @other_operands
+// CHECK-NOT: tile.sum_operand
+func.func @other_operands(%x: tensor<16x32xf32>, %v: tensor<32x16xf32>, %n: tensor<16x8xbf16>, %m: tensor<8x16xbf16>, %acc: tensor<16x16xf32>)
+    -> (tensor<16xf32>, tensor<16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) {
+  %copy = tile.cast %x : tensor<16x32xf32> -> tensor<16x32xf32>
+  %sum = tile.reduce add %copy : tensor<16x32xf32> -> tensor<16xf32>
+  %o = tile.dot %x, %v, %acc : tensor<16x32xf32>, tensor<32x16xf32> -> tensor<16x16xf32>
+  %wide = tile.cast %n : tensor<16x8xbf16> -> tensor<16x8xf32>
+  %narrow = tile.reduce add %wide : tensor<16x8xf32> -> tensor<16xf32>
+  %p = tile.dot %n, %m, %acc : tensor<16x8xbf16>, tensor<8x16xbf16> -> tensor<16x16xf32>
+  return %sum, %narrow, %o, %p : tensor<16xf32>, tensor<16xf32>, tensor<16x16xf32>, tensor<16x16xf32>
+}

@@ -95,7 +95,7 @@ TEST_F(Metrics, RowsWithoutAFiniteReferenceAreToldAndTheOthersJudged) {
     EXPECT_EQ(error.unjudged, 2);
     EXPECT_EQ(error.unjudgedQuery, 4);
     EXPECT_EQ(error.unjudgedHead, 1);
-    EXPECT_NE(error.toString(tolerance).find("not finite there: 2, the first at query 4 head 1"), std::string::npos);
+    EXPECT_NE(error.toString(tolerance).find("not finite there: 2, the first at row (4, 1)"), std::string::npos);
   }
   out[0] += 1;
   EXPECT_FALSE(report().judgedWithin(tolerance));
