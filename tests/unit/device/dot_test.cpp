@@ -3,6 +3,7 @@
 #include "dot_annihilating.cuh"
 #include "dot_float.cuh"
 #include "simulated_data.h"
+#include "sum_operand.cuh"
 
 #include <gtest/gtest.h>
 
@@ -197,6 +198,29 @@ TEST(DotAnnihilating, WhatMeetsZerosOnlyChangesNoBit) {
         EXPECT_EQ(spoilt.result.value(row, column), clean.result.value(row, column)) << row << ", " << column;
       else
         EXPECT_FALSE(std::isfinite(spoilt.result.value(row, column))) << row << ", " << column;
+}
+
+template <typename T, int kRows, int kDepth, int kWarps> void checkSums() {
+  GuardedMatrix<T> source(kRows, kDepth, kDepth, 1);
+  GuardedMatrix<float> sums(kRows, 1, 1, 2);
+  const View<T, 1> from = source.view(false);
+  const View<float, 1> to = sums.view(false);
+  simulator::runBlock(32 * kWarps, {}, simulator::Order::kForward, [&] {
+    const auto x = load_fragment<Fragment<T, kRows, kDepth, kWarps>>(from, kDepth, [&](int32 r) { return from.at(r); });
+    store_rows(sum_operand(x), to, [&](int32 r) { return to.at(r); });
+  });
+  for (int row = 0; row < kRows; ++row) {
+    double sum = 0;
+    for (int column = 0; column < kDepth; ++column)
+      sum += source.value(row, column);
+    EXPECT_NEAR(sums.value(row, 0), sum, 1e-4) << "row " << row;
+  }
+}
+
+TEST(SumOperand, IsTheSumOfEachRow) {
+  checkSums<bf16, 16, 16, 1>();
+  checkSums<f16, 64, 48, 2>();
+  checkSums<bf16, 32, 128, 1>();
 }
 
 } // namespace
