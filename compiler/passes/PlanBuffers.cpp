@@ -46,8 +46,7 @@ struct Lifetime {
 private:
   // InsertBarriers places a barrier in front of what is copied behind a pipelined loop of the same block.
   bool isReusedBy(const Lifetime &later) const {
-    return filling == Filling::kRing && later.filling == Filling::kCopied && block == later.block &&
-           last < later.first;
+    return filling == Filling::kRing && later.filling == Filling::kCopied && block == later.block && last < later.first;
   }
 };
 
