@@ -85,6 +85,24 @@ void GradientProblem::lowerScores() {
                               -28 * std::sqrt(double(attention.spec.qkDim)));
 }
 
+void GradientProblem::alignKeys(double common, double gradientScale) {
+  for (int64_t i = 0; i < q.batches * q.times * q.heads * q.columns; ++i)
+    reference::storeElement(q.dtype, q.bytes.data(), i, 0);
+  for (int64_t i = 0; i < dOut.batches * dOut.times * dOut.heads * dOut.columns; ++i)
+    reference::storeElement(dOut.dtype, dOut.bytes.data(), i,
+                            gradientScale * reference::loadElement(dOut.dtype, dOut.bytes.data(), i));
+  for (const Sequence &sequence : sequences()) {
+    const int64_t keys = attention.spec.compressedBlocks(sequence.keys);
+    for (int64_t key = 0; key < keys; ++key)
+      for (int64_t head = 0; head < k.heads; ++head)
+        for (int64_t column = 0; column < k.columns; ++column)
+          reference::storeElement(k.dtype, k.bytes.data(),
+                                  k.view().offset(sequence.keyBatch, sequence.blockBegin + key, head, column),
+                                  common * (1 + static_cast<double>(key) / static_cast<double>(keys)));
+    common = -common;
+  }
+}
+
 void GradientProblem::poisonLastKeys() {
   const bool isCompressed = attention.spec.op == Operator::kCmp;
   for (OwnedTensor *tensor : {&k, &v}) {

@@ -156,23 +156,7 @@ protected:
                  std::to_string(off));
     GradientProblem problem(spec, placing, std::move(lengths), /*pageTokens=*/0, random);
     constexpr double kCommon = 4;
-    for (int64_t i = 0; i < problem.q.batches * problem.q.times * problem.q.heads * problem.q.columns; ++i)
-      reference::storeElement(spec.dtype, problem.q.bytes.data(), i, 0);
-    const int64_t outElements = problem.dOut.batches * problem.dOut.times * problem.dOut.heads * problem.dOut.columns;
-    for (int64_t i = 0; i < outElements; ++i)
-      reference::storeElement(spec.dtype, problem.dOut.bytes.data(), i,
-                              gradientScale * reference::loadElement(spec.dtype, problem.dOut.bytes.data(), i));
-    double sign = 1;
-    for (const Sequence &sequence : problem.sequences()) {
-      const int64_t keys = spec.compressedBlocks(sequence.keys);
-      for (int64_t key = 0; key < keys; ++key)
-        for (int64_t head = 0; head < problem.k.heads; ++head)
-          for (int64_t column = 0; column < problem.k.columns; ++column)
-            reference::storeElement(spec.dtype, problem.k.bytes.data(),
-                                    problem.k.view().offset(sequence.keyBatch, sequence.blockBegin + key, head, column),
-                                    sign * kCommon * (1 + static_cast<double>(key) / static_cast<double>(keys)));
-      sign = -sign;
-    }
+    problem.alignKeys(kCommon, gradientScale);
     const reference::AttentionResult result = reference::attend(problem.attention);
     const reference::AttentionGradient wanted =
         reference::differentiate(problem.attention, result, problem.gradientOfOut());
