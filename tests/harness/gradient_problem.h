@@ -31,8 +31,8 @@ public:
   // Makes all scores of the first query of each sequence so small that what stands in the place of a key that does not
   // exist, whose score is 0, has an infinite weight.
   void lowerScores();
-  // Makes all scores 0, the elements of the keys of a sequence grow from `common` to twice as much, with another sign in
-  // each sequence, and multiplies the gradient of the output. Of compressed keys, and without pages.
+  // Makes all scores 0, the elements of the keys of a sequence grow from `common` to twice as much, with another sign
+  // in each sequence, and multiplies the gradient of the output. Of compressed keys, and without pages.
   void alignKeys(double common, double gradientScale);
   // Makes the last key of each sequence NaN, and its value.
   void poisonLastKeys();
