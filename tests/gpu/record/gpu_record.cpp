@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <sstream>
@@ -186,6 +187,14 @@ Result<Json> makeRecord(const std::string &folder, const RunFacts &facts) {
   return record;
 }
 
+// Names the facts of a record's machine that are missing.
+static void addMissing(std::vector<std::string> &faults, const Json &machine,
+                       std::initializer_list<const char *> fields) {
+  for (const char *field : fields)
+    if (machine.value(field, "").empty())
+      faults.push_back(std::string("machine.") + field + " is missing");
+}
+
 std::vector<std::string> faultsOf(const Json &record) {
   std::vector<std::string> faults;
   const Json machine = record.value("machine", Json::object());
@@ -194,9 +203,7 @@ std::vector<std::string> faultsOf(const Json &record) {
     faults.push_back("machine.source '" + source + "' names no commit");
   if (source.ends_with("-dirty"))
     faults.push_back("machine.source " + source + ": the tree that was built had changes that no commit has");
-  for (const char *field : {"date", "driver", "nvrtc"})
-    if (machine.value(field, "").empty())
-      faults.push_back(std::string("machine.") + field + " is missing");
+  addMissing(faults, machine, {"date", "driver", "nvrtc"});
   if (machine.value("device", Json::object()).value("kind", "") != "gpu")
     faults.push_back("machine.device is no GPU");
   if (record.value("seed", "").empty())
@@ -241,9 +248,7 @@ std::vector<std::string> faultsOf(const Json &record) {
 std::vector<std::string> mutantFaultsOf(const Json &record) {
   std::vector<std::string> faults;
   const Json machine = record.value("machine", Json::object());
-  for (const char *field : {"source", "date", "processor"})
-    if (machine.value(field, "").empty())
-      faults.push_back(std::string("machine.") + field + " is missing");
+  addMissing(faults, machine, {"source", "date", "processor"});
   int mutants = 0, unchanged = 0;
   for (const Json &entry : record.value("mutants", Json::array())) {
     const std::string name = entry.value("name", ""), verdict = entry.value("verdict", "");
@@ -265,9 +270,7 @@ std::vector<std::string> mutantFaultsOf(const Json &record) {
 std::vector<std::string> torchFaultsOf(const Json &record) {
   std::vector<std::string> faults;
   const Json machine = record.value("machine", Json::object());
-  for (const char *field : {"source", "date"})
-    if (machine.value(field, "").empty())
-      faults.push_back(std::string("machine.") + field + " is missing");
+  addMissing(faults, machine, {"source", "date"});
   const Json results = record.value("results", Json::array());
   if (results.empty())
     faults.emplace_back("results is empty");
