@@ -20,6 +20,8 @@ template <typename T, size_t... kSizes> constexpr auto joined(const std::array<T
   return result;
 }
 
+inline constexpr int32_t kScoredBranches = kBranchCmp | kBranchSel; // those that need compressed keys
+
 // Where nothing is compressed, one kernel serves whatever cmp_block and cmp_stride are.
 inline void dropCompression(Spec &step, const Spec &whole) {
   if (!whole.compresses())
@@ -114,5 +116,118 @@ inline constexpr GraphBuffer kBlockCountsBuffer = {Buffer::kBlockCounts,
                                                    GraphBuffer::Columns::kScoreBlocks,
                                                    TensorRole::kIndex,
                                                    GraphBuffer::Copies::kIndexParts};
+
+// The branches of nsa. Decode attends what is in its cache, and nsa the caller's tensors.
+struct Keys {
+  Binding k, v;
+};
+constexpr std::array<Binding, 6> cmpBindings(const Keys &keys) {
+  return {{{View::kQ, TensorName::kQCmp},
+           keys.k,
+           keys.v,
+           {View::kLse, TensorName::kLseCmp, Buffer::kLse},
+           {View::kOut, TensorName::kOCmp, Buffer::kOutCmp},
+           {.view = View::kReads, .buffer = Buffer::kReadsCmp, .ifReads = true}}};
+}
+constexpr std::array<Binding, 4> selectBindings(const Keys &keys) {
+  return {{{View::kQ, TensorName::kQCmp},
+           keys.k,
+           {View::kLse, TensorName::kLseCmp, Buffer::kLse},
+           {View::kBlockList, TensorName::kBlockList, Buffer::kBlockList, Order::kEntryRowHeadColumn}}};
+}
+constexpr std::array<Binding, 7> selBindings(const Keys &keys) {
+  return {{{View::kQ, TensorName::kQ},
+           keys.k,
+           keys.v,
+           {View::kBlockList, TensorName::kBlockList, Buffer::kBlockList, Order::kEntryRowHeadColumn},
+           {View::kLse, TensorName::kLseSel},
+           {View::kOut, TensorName::kOSel, Buffer::kOutSel},
+           {.view = View::kReads, .buffer = Buffer::kReadsSel, .ifReads = true}}};
+}
+constexpr std::array<Binding, 6> winBindings(const Keys &keys) {
+  return {{{View::kQ, TensorName::kQ},
+           keys.k,
+           keys.v,
+           {View::kLse, TensorName::kLseWin},
+           {View::kOut, TensorName::kOWin, Buffer::kOutWin},
+           {.view = View::kReads, .buffer = Buffer::kReadsWin, .ifReads = true}}};
+}
+inline constexpr Binding kCombineBindings[] = {
+    {View::kGates, TensorName::kGates},
+    {View::kOut, TensorName::kOut},
+    {View::kReads, TensorName::kReads},
+    {.view = View::kOCmp, .tensor = TensorName::kOCmp, .buffer = Buffer::kOutCmp, .branches = kBranchCmp},
+    {.view = View::kOSel, .tensor = TensorName::kOSel, .buffer = Buffer::kOutSel, .branches = kBranchSel},
+    {.view = View::kOWin, .tensor = TensorName::kOWin, .buffer = Buffer::kOutWin, .branches = kBranchWin},
+    {.view = View::kReadsCmp, .buffer = Buffer::kReadsCmp, .branches = kBranchCmp, .ifReads = true},
+    {.view = View::kReadsSel, .buffer = Buffer::kReadsSel, .branches = kBranchSel, .ifReads = true},
+    {.view = View::kReadsWin, .buffer = Buffer::kReadsWin, .branches = kBranchWin, .ifReads = true},
+};
+
+using Change = void (*)(Spec &, const Spec &);
+constexpr GraphNode cmpNode(Change change, std::span<const Binding> bindings) {
+  return {.role = Role::kCmp,
+          .op = Operator::kCmp,
+          .branches = kScoredBranches,
+          .change = change,
+          .output = kBranchCmp,
+          .isChunked = true,
+          .bindings = bindings};
+}
+constexpr GraphNode selectNode(Change change, std::span<const Binding> bindings) {
+  return {.role = Role::kSelect,
+          .op = Operator::kSelect,
+          .branches = kBranchSel,
+          .change = change,
+          .isChunked = true,
+          .launch = GraphNode::Launch::kForLists,
+          .bindings = bindings};
+}
+constexpr GraphNode selNode(Change change, std::span<const Binding> bindings) {
+  return {.role = Role::kSel,
+          .op = Operator::kSel,
+          .branches = kBranchSel,
+          .change = change,
+          .output = kBranchSel,
+          .shortcut = kSelIsDense,
+          .shortcutOp = Operator::kDense,
+          .isChunked = true,
+          .bindings = bindings};
+}
+constexpr GraphNode winNode(Change change, std::span<const Binding> bindings) {
+  return {.role = Role::kWin,
+          .op = Operator::kWindow,
+          .branches = kBranchWin,
+          .change = change,
+          .output = kBranchWin,
+          .shortcut = kWinIsDense,
+          .shortcutOp = Operator::kDense,
+          .isChunked = true,
+          .bindings = bindings};
+}
+inline constexpr GraphNode kCombineNode = {
+    .role = Role::kCombine, .op = Operator::kCombine, .isChunked = true, .bindings = kCombineBindings};
+
+inline constexpr GraphBuffer kLseBuffer = {Buffer::kLse,
+                                           Role::kCmp,
+                                           GraphBuffer::Rows::kChunk,
+                                           GraphBuffer::Heads::kQuery,
+                                           GraphBuffer::Columns::kOne,
+                                           TensorRole::kStatistics};
+inline constexpr GraphBuffer kListBuffer = {
+    Buffer::kBlockList, Role::kCmp, GraphBuffer::Rows::kChunk, GraphBuffer::Heads::kKv, GraphBuffer::Columns::kSelCount,
+    TensorRole::kIndex};
+constexpr GraphBuffer outBuffer(Buffer buffer, Role maker) {
+  return {buffer,         maker, GraphBuffer::Rows::kChunk, GraphBuffer::Heads::kQuery, GraphBuffer::Columns::kVDim,
+          TensorRole::kIo};
+}
+constexpr GraphBuffer readsBuffer(Buffer buffer, Role maker) {
+  return {buffer,
+          maker,
+          GraphBuffer::Rows::kChunk,
+          GraphBuffer::Heads::kKv,
+          GraphBuffer::Columns::kOne,
+          TensorRole::kIndex};
+}
 
 } // namespace nsa
