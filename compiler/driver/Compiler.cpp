@@ -74,7 +74,7 @@ private:
   // A hand-scheduled template with the declarations that follow from its header.
   Status render() {
     for (size_t i = 0; i < source.header.params.size(); ++i) {
-      const TemplateHeader::Line &condition = source.header.conditions[i];
+      const TemplateHeader::Line &condition = source.header.conditions[i], &pageRows = source.header.pageRows[i];
       Result<int64_t> isThere = condition.isPresent() ? condition.evaluate(candidate.values) : Result<int64_t>(1);
       if (!isThere)
         return isThere.status();
@@ -83,6 +83,13 @@ private:
       ManifestParam &param = manifest.params.emplace_back(source.header.params[i]);
       if (param.dtype == "dtype")
         param.dtype = std::string(dtypeName(request.dtype));
+      if (!pageRows.isPresent())
+        continue;
+      NSA_ASSIGN_OR_RETURN(const int64_t rows, pageRows.evaluate(candidate.values));
+      if (rows < 0 || rows > INT32_MAX || (rows > 0 && param.rank < 2))
+        return templateError(pageRows.place, "paged " + pageRows.expression.text() + " = " + std::to_string(rows) +
+                                                 " must be 0 to 2147483647, and 0 for a view of one coordinate");
+      param.pageRows = static_cast<int>(rows);
     }
     candidate.values.set(std::string(kFactsHole), declareFacts(source.header, candidate.values));
     candidate.values.set(std::string(kArgumentsHole), declareArguments(manifest.params));

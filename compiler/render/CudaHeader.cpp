@@ -201,7 +201,7 @@ private:
 
   Status onParam(std::string_view rest) {
     ManifestParam param;
-    TemplateHeader::Line condition;
+    TemplateHeader::Line condition, pageRows;
     constexpr std::string_view kIf = " if ";
     const size_t end = rest.find(kIf);
     if (end != std::string_view::npos) {
@@ -218,6 +218,11 @@ private:
       if (dtype != "dtype" && !parseDType(dtype))
         return fail("a view's type is dtype, bf16, fp16, fp32 or int32, found " + quoted(dtype));
       param.dtype = std::string(dtype);
+      constexpr std::string_view kPaged = " paged ";
+      if (const size_t at = rest.find(kPaged); at != std::string_view::npos) {
+        NSA_RETURN_IF_ERROR(parseLine(rest.substr(at + kPaged.size()), pageRows));
+        rest = trim(rest.substr(0, at));
+      }
       int64_t rank;
       if (!parseInteger(rest, rank) || rank < 1 || rank > kMaxViewRank)
         return fail("a view's rank is 1 to " + std::to_string(kMaxViewRank) + ", found " + quoted(rest));
@@ -225,7 +230,7 @@ private:
     } else if (kind == "map") {
       NSA_RETURN_IF_ERROR(parseMap(rest, param));
     } else if (!rest.empty() || !parseScalarKind(kind, param.kind)) {
-      return fail("expected 'param view NAME TYPE RANK', 'param map NAME VIEW COLUMNS, HEADS, ROWS' or "
+      return fail("expected 'param view NAME TYPE RANK [paged ROWS]', 'param map NAME VIEW COLUMNS, HEADS, ROWS' or "
                   "'param i32|i64|f32 NAME'");
     }
     if (!isTemplateName(name))
@@ -236,6 +241,7 @@ private:
         return fail("parameter " + quoted(name) + " is declared twice");
     header.params.push_back(std::move(param));
     header.conditions.push_back(std::move(condition));
+    header.pageRows.push_back(std::move(pageRows));
     return Status::ok();
   }
 

@@ -66,7 +66,8 @@ std::string declareArguments(std::span<const ManifestParam> params) {
       type = "TensorMap";
       break;
     case ManifestParam::Kind::kView:
-      type = "View<" + std::string(deviceType(param.dtype)) + ", " + std::to_string(param.rank) + ">";
+      type = (param.isPaged() ? "PagedView<" : "View<") + std::string(deviceType(param.dtype)) + ", " +
+             std::to_string(param.rank) + (param.isPaged() ? ", " + std::to_string(param.pageRows) : "") + ">";
       break;
     case ManifestParam::Kind::kI32:
       type = "alignas(8) int32";

@@ -94,6 +94,8 @@ struct TemplateHeader {
   std::vector<MapSizes> maps;        // in the order of their parameters
   // For each of `params`, the condition under which kernels have it. Without a line they always do.
   std::vector<Line> conditions;
+  // For each of `params`, the rows of a page of a view. Without a line the view has no pages.
+  std::vector<Line> pageRows;
 
   bool serves(Operator op) const;
 };

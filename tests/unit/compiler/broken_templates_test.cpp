@@ -69,6 +69,23 @@ TEST_F(BrokenTemplates, AConditionOfAnArgumentNamesItsLine) {
   EXPECT_NE(status.error().rule.find("divides by zero"), std::string::npos) << status.toString();
 }
 
+TEST_F(BrokenTemplates, PagesThatNoViewHasNameTheLine) {
+  const std::string header = "header/causal_attention_arguments.inc";
+  call.target = "sm_80";
+  call.templateName = "row_attention";
+  for (const auto &[line, rows] : {std::pair("lse fp32 3 paged 0 - 64", "paged 0 - 64 = -64"),
+                                   {"lse fp32 1 paged 64", "paged 64 = 64"},
+                                   {"lse fp32 3 paged 1 / packed", "divides by zero"}}) {
+    const std::string before = folder.read(header);
+    folder.replace(header, "lse fp32 3", line);
+    const Status status = error();
+    EXPECT_EQ(status.code(), ErrorCode::kCompileFailed) << line;
+    EXPECT_TRUE(status.error().value.starts_with(header + ":")) << status.toString();
+    EXPECT_NE(status.error().rule.find(rows), std::string::npos) << status.toString();
+    folder.write(header, before);
+  }
+}
+
 TEST_F(BrokenTemplates, UnknownHolesNameTheHole) {
   folder.replace("cuda/simt/row_attention.cu", "${facts}", "${fact}");
   call.target = "sm_80";

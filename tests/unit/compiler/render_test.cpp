@@ -55,6 +55,8 @@ TEST(Declarations, FollowFromTheHeader) {
   EXPECT_EQ(declareArguments(header->params), "struct Arguments {\n  TensorMap q_map;\n  View<bf16, 3> q;\n"
                                               "  View<float, 3> lse;\n  View<int32, 2> sequences;\n  int64 bytes;\n"
                                               "  alignas(8) int32 window;\n  alignas(8) float scale_log2;\n};");
+  header->params[1].pageRows = 64;
+  EXPECT_NE(declareArguments(header->params).find("  PagedView<bf16, 3, 64> q;\n"), std::string::npos);
 }
 
 TEST(Renderer, UnknownAndMalformedHolesNameTheLine) {
