@@ -1,5 +1,6 @@
 #include "runtime/cuda/cuda_kernel.h"
 
+#include "runtime/base/text.h"
 #include "runtime/cuda/tensor_map_cache.h"
 
 namespace nsa::cuda {
@@ -7,6 +8,16 @@ namespace nsa::cuda {
 namespace {
 // Up to here a block gets dynamic shared memory without asking (CUDA programming guide, compute capabilities).
 constexpr int64_t kSharedBytesWithoutOptIn = 48 * 1024;
+// Up to here all GPUs with clusters have them (CUDA programming guide, thread block clusters).
+constexpr int64_t kPortableCluster = 8;
+
+// Returns how many blocks make a cluster. A kernel with clusters is compiled for their size, its choice `cluster`.
+int64_t clusterOf(const Manifest &manifest) {
+  int64_t cluster = 1;
+  if (const auto found = manifest.config.find("cluster"); found != manifest.config.end())
+    parseInteger(found->second, cluster);
+  return cluster;
+}
 } // namespace
 
 Result<std::unique_ptr<Kernel>> CudaKernel::load(const PrimaryContext &context, const DeviceInfo &device,
@@ -38,10 +49,31 @@ Result<std::unique_ptr<Kernel>> CudaKernel::load(const PrimaryContext &context, 
     NSA_CUDA_CALL(
         driver, funcSetAttribute,
         (kernel->function, FunctionAttribute::kMaxDynamicSharedBytes, static_cast<int>(manifest.sharedBytes)));
+  NSA_RETURN_IF_ERROR(kernel->checkCluster(clusterOf(manifest), device));
   // Asking for attributes also makes a driver in lazy mode load the code now.
   NSA_CUDA_CALL(driver, funcGetAttribute, (&kernel->registers, FunctionAttribute::kRegisters, kernel->function));
   NSA_CUDA_CALL(driver, funcGetAttribute, (&kernel->localBytes, FunctionAttribute::kLocalBytes, kernel->function));
   return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+Status CudaKernel::checkCluster(int64_t cluster, const DeviceInfo &device) const {
+  if (cluster <= kPortableCluster)
+    return Status::ok();
+  NSA_CUDA_CALL(context.driver, funcSetAttribute, (function, FunctionAttribute::kNonPortableClusterAllowed, 1));
+  LaunchAttribute size = {.name = LaunchAttributeName::kCluster, .value = {}};
+  size.value.cluster = {.x = static_cast<unsigned>(cluster), .y = 1, .z = 1};
+  LaunchConfig config = {};
+  config.gridX = size.value.cluster.x;
+  config.gridY = config.gridZ = config.blockY = config.blockZ = 1;
+  config.blockX = threads;
+  config.sharedBytes = sharedBytes;
+  config.attributes = &size;
+  config.attributeCount = 1;
+  int active = 0;
+  NSA_CUDA_CALL(context.driver, occupancyMaxActiveClusters, (&active, function, &config));
+  return active > 0 ? Status::ok()
+                    : Status::invalid("cluster", std::to_string(cluster),
+                                      "must be a size of clusters of this kernel that " + device.name + " can run");
 }
 
 CudaKernel::~CudaKernel() {

@@ -11,8 +11,8 @@ namespace nsa::cuda {
 
 class CudaKernel final : public Kernel {
 public:
-  // Loads the cubin, finds its entry and sets the entry's limit of shared memory, so that the first launch takes no
-  // longer than later ones.
+  // Loads the cubin, finds its entry and sets the entry's limits of shared memory and of clusters, so that the first
+  // launch takes no longer than later ones.
   static Result<std::unique_ptr<Kernel>> load(const PrimaryContext &context, const DeviceInfo &device,
                                               const Manifest &manifest, std::span<const std::byte> cubin);
   ~CudaKernel() override;
@@ -24,6 +24,8 @@ public:
 
 private:
   explicit CudaKernel(const PrimaryContext &context) : context(context) {}
+  // Allows clusters that not every GPU has. Returns an error if the device cannot run one of this many blocks.
+  Status checkCluster(int64_t cluster, const DeviceInfo &device) const;
 
   const PrimaryContext &context;
   Module module = nullptr;

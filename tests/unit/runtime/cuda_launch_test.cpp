@@ -198,6 +198,33 @@ TEST_F(CudaLaunch, TensorMapsAreMadeOfTheCallsTensors) {
   fake_gpu_keep_slots(0);
 }
 
+// Clusters that not every GPU has are allowed when the kernel is loaded, and none of them may be what a launch finds.
+TEST_F(CudaLaunch, LargeClustersAreAllowedWhereTheDeviceCanRunOne) {
+  const auto makePlan = [&](const char *config) {
+    store(NSA_FAKE_GPU_KEY,
+          {.params = "param view status int32 1\nparam view out bf16 3\n", .target = "sm_90a", .config = config}, true);
+    nsa_engine_destroy(engine);
+    const nsa_engine_options options = test::storedKernelOptions("cuda:0", cache);
+    EXPECT_EQ(nsa_engine_create(&options, &engine, &error), NSA_OK) << error.message;
+    nsa_plan *made = nullptr;
+    const nsa_status status = nsa_plan_create_with(engine, &spec, &maxima, nullptr, nullptr, &made, &error);
+    nsa_plan_destroy(made);
+    return status;
+  };
+  fake_gpu_run_clusters(0);
+  ASSERT_EQ(makePlan("cluster=8"), NSA_OK) << error.message << ": every GPU with clusters has these";
+  EXPECT_EQ(fake_gpu_allows_large_clusters(), 0);
+  EXPECT_NE(makePlan("cluster=16"), NSA_OK);
+  EXPECT_NE(std::string(error.message)
+                .find("cluster = 16: must be a size of clusters of this kernel that Fake GPU can "
+                      "run"),
+            std::string::npos)
+      << error.message;
+  fake_gpu_run_clusters(1);
+  EXPECT_EQ(makePlan("cluster=16"), NSA_OK) << error.message;
+  EXPECT_EQ(fake_gpu_allows_large_clusters(), 1);
+}
+
 TEST_F(CudaLaunch, APlanFromMemoryAsksTheDriverNothing) {
   nsa_plan_destroy(plan());
   const long calls = fake_gpu_calls();

@@ -168,6 +168,25 @@ static int func_get_attribute(int *value, int attribute, void *function) {
   return done();
 }
 
+static int allowed_cluster = 0, active_clusters = 1;
+
+int fake_gpu_allows_large_clusters(void) { return allowed_cluster; }
+void fake_gpu_run_clusters(int count) { active_clusters = count; }
+
+static int func_set_attribute(void *function, int attribute, int value) {
+  (void)function;
+  if (attribute == 14) /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
+    allowed_cluster = value;
+  return done();
+}
+
+static int occupancy_max_active_clusters(int *count, void *function, const struct launch_config *config) {
+  (void)function;
+  (void)config;
+  *count = active_clusters;
+  return done();
+}
+
 /* Page-locked memory is the system's: what malloc refuses (counted_calls.h) is no matter of a driver. The first page
  * says how many bytes there are. */
 enum { kPageBytes = 4096 };
@@ -312,6 +331,8 @@ static const struct {
     {"cuModuleUnload", (void *)module_unload},
     {"cuModuleGetFunction", (void *)module_get_function},
     {"cuFuncGetAttribute", (void *)func_get_attribute},
+    {"cuFuncSetAttribute", (void *)func_set_attribute},
+    {"cuOccupancyMaxActiveClusters", (void *)occupancy_max_active_clusters},
     {"cuMemGetInfo", (void *)mem_get_info},
     {"cuMemAlloc", (void *)mem_alloc},
     {"cuMemFree", (void *)mem_free},

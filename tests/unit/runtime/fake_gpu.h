@@ -39,6 +39,9 @@ void fake_gpu_have_context(int on);
 void fake_gpu_hold_context(int on);
 void fake_gpu_refuse_context(int on);
 void fake_gpu_refuse_host_memory(int on); // as a machine that can pin no more
+// Whether a kernel may have clusters of more than 8 blocks; how many such clusters the device can run.
+int fake_gpu_allows_large_clusters(void);
+void fake_gpu_run_clusters(int count);
 // So many bytes of the device are free, and so many are to be had at once.
 void fake_gpu_have_memory(unsigned long free, unsigned long at_once);
 // NOLINTEND(readability-identifier-naming)

@@ -39,12 +39,13 @@ struct KernelText {
   std::string target = "cpu";
   std::string dtype = "bf16";
   int scratchBytes = 0;
+  std::string config = "tile=16";
 };
 
 inline std::string manifestOf(const KernelText &text, const Spec &spec) {
   return "manifest 1\nentry +0\ntemplate " + text.templateName + "\noperator " + std::string(operatorName(spec.op)) +
-         "\ntarget " + text.target + "\nfixed dtype=" + text.dtype + "\nconfig tile=16\nrevision 0\n" + text.params +
-         "grid " + text.grid + "\nthreads 1\nscratch " + std::to_string(text.scratchBytes) + "\n";
+         "\ntarget " + text.target + "\nfixed dtype=" + text.dtype + "\nconfig " + text.config + "\nrevision 0\n" +
+         text.params + "grid " + text.grid + "\nthreads 1\nscratch " + std::to_string(text.scratchBytes) + "\n";
 }
 
 inline void storeChoice(KernelStore &store, const Spec &spec, const Maxima &maxima, const KernelText &text,
