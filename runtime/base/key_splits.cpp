@@ -50,6 +50,13 @@ bool hasManyQueries(const Spec &spec, const Maxima &maxima) {
   return kManyShares * programsOf(spec, maxima) >= kProgramsWanted;
 }
 
+int64_t stepPairs(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kMostPairs = 1024;
+  Maxima token = maxima;
+  token.seqlenQ = 1;
+  return countUpTo(kMostPairs, 1, spec, token);
+}
+
 int64_t keptOfSegment(const Spec &spec) { return (spec.selCount + kSlotGranule - 1) / kSlotGranule * kSlotGranule; }
 
 int64_t rankSegment(const Spec &spec, const Maxima &maxima) {

@@ -20,12 +20,6 @@ std::string problemTexts(const Spec &spec, const Maxima &maxima) {
                 [](const Step &step) { return "'" + Problem::make(step.spec, step.maxima).key() + "'"; });
 }
 
-// Gates that the engine gives are the factors themselves.
-Spec withOwnGates(Spec spec) {
-  spec.gate = Gate::kValue;
-  return spec;
-}
-
 bool wantsTuning(const PlanCore::Part &part) { return part.kernel->wantsTuning(isTuned(part.step.spec.op)); }
 
 Status checkRequest(const Spec &spec, const Maxima &maxima) {
@@ -59,6 +53,17 @@ void Engine::takeBack(Plan *plan) {
     delete this;
 }
 
+bool Engine::changes(const Spec &spec, const Maxima &maxima) const {
+  return overridesGates(spec) || takesStep(spec, maxima, options.forceVariant);
+}
+
+Spec Engine::changedSpec(Spec spec, const Maxima &maxima) const {
+  if (overridesGates(spec))
+    spec.gate = Gate::kValue; // gates that the engine gives are the factors themselves
+  spec.decodeStep = takesStep(spec, maxima, options.forceVariant);
+  return spec;
+}
+
 const PlanCore *Engine::findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const {
   const PlanCore *core = plans.find(key);
   return core && core->checkGrids(spec, maxima).isOk() ? core : nullptr;
@@ -86,7 +91,7 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
 
 Result<PlanPointer> Engine::plan(const Spec &asked, const Maxima &maxima, void *stream) {
   Spec changed;
-  const Spec &spec = overridesGates(asked) ? (changed = withOwnGates(asked)) : asked;
+  const Spec &spec = changes(asked, maxima) ? (changed = changedSpec(asked, maxima)) : asked;
   auto failed = [&](Status status) {
     Counters::raise(ownCounters.plansFailed);
     return status;
@@ -265,15 +270,15 @@ Status Engine::withHint(Status status, const TunedSubject &subject) const {
 
 Result<std::vector<ExplainDescription>> Engine::choices(const Spec &asked, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(checkRequest(asked, maxima));
-  const Spec spec = overridesGates(asked) ? withOwnGates(asked) : asked;
+  const Spec spec = changedSpec(asked, maxima);
   const bool inMemory = findInMemory(PlanKey::make(spec, maxima), spec, maxima) != nullptr;
   const Routing routing = planner->route(spec, maxima);
   std::vector<ExplainDescription> choices;
   for (const Step &step : routing.steps()) {
     ExplainDescription found =
         planner->explain(tunableTask(step.spec, step.maxima), describeRoute(routing, step), inMemory);
-    // A kernel that is never tuned has nothing to choose, so only its absence is told.
-    if (isTuned(step.spec.op) || found.fails())
+    // A kernel that is never tuned has nothing to choose, so only its absence and its route are told.
+    if (isTuned(step.spec.op) || found.fails() || !found.route.name.empty())
       choices.push_back(std::move(found));
   }
   return choices;
@@ -287,8 +292,10 @@ Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
   return joinTexts(texts);
 }
 
-Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima, double budgetSeconds) {
-  NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
+Result<std::string> Engine::tune(const Spec &asked, const Maxima &maxima, double budgetSeconds) {
+  NSA_RETURN_IF_ERROR(checkRequest(asked, maxima));
+  Spec spec = asked;
+  spec.decodeStep = takesStep(asked, maxima, options.forceVariant);
   std::vector<std::string> reports;
   std::vector<PlanCore::Part> parts;
   for (const Step &step : planner->route(spec, maxima).steps()) {

@@ -90,8 +90,8 @@ private:
   Status openDevice();
   Status openCpu();
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
-  // Makes a plan that is not in memory, records that it was asked for, and keeps it in memory. `spec` is `asked` with
-  // the engine's own gates, where the engine overrides the caller's gates.
+  // Makes a plan that is not in memory, records that it was asked for, and keeps it in memory. `spec` is the
+  // changed spec of `asked`.
   Result<const PlanCore *> makeMissing(const PlanKey &key, const Spec &asked, const Spec &spec, const Maxima &maxima);
   // Tunes the kernels of a plan in the background. Afterwards tuneMeanwhile puts a new PlanCore, which has the fastest
   // kernels, into the map of plans.
@@ -103,6 +103,10 @@ private:
   Status takeOver(const PlanKey &key, const TunedKernels &tuned, bool &better);
   // Returns whether a gate override of the engine replaces the tensor GATES in calls of this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
+  // Returns the spec of which the engine makes a plan, and whether it differs from the caller's: where the engine
+  // overrides the caller's gates, and where one kernel does a step of decode.
+  Spec changedSpec(Spec spec, const Maxima &maxima) const;
+  bool changes(const Spec &spec, const Maxima &maxima) const;
   // Adds a requested plan to the engine's plan record, if the engine has a plan record. The record gets plans that were
   // made, and plans that could not be made because a kernel or the compiler was missing. `outcome` is the result of
   // making the plan.

@@ -26,7 +26,7 @@ Status checkForcedVariant(const EngineOptions &options) {
   if (!options.templateDir.empty()) {
     NSA_ASSIGN_OR_RETURN(names, variantsOf(options.templateDir));
   }
-  names.insert(names.end(), {std::string(kQueriesVariant), std::string(kSlotsVariant)});
+  names.insert(names.end(), {std::string(kStepVariant), std::string(kQueriesVariant), std::string(kSlotsVariant)});
   if (std::ranges::find(names, options.forceVariant) != names.end())
     return Status::ok();
   return Status::invalid(options.sourceOfVariant(), "'" + options.forceVariant + "'",

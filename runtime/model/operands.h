@@ -193,6 +193,11 @@ inline constexpr V kChooseViews[] = {V::kBlockList,  V::kScores,     V::kScoreRo
 inline constexpr V kMergeViews[] = {V::kOut,    V::kReads,    V::kGates,  V::kOCmp,     V::kOSel,
                                     V::kOWin,   V::kLseSplit, V::kOSlots, V::kLseSlots, V::kReadsSlots,
                                     V::kLseCmp, V::kLseSel,   V::kLseWin};
+inline constexpr V kDecodeStepViews[] = {
+    V::kQ,      V::kQCmp,      V::kKSelCache,  V::kVSelCache,    V::kKWinCache,  V::kVWinCache, V::kKComp,  V::kVComp,
+    V::kGates,  V::kOut,       V::kReads,      V::kOCmp,         V::kOSel,       V::kOWin,      V::kLseCmp, V::kLseSel,
+    V::kLseWin, V::kBlockList, V::kCuSeqlensQ, V::kCacheSeqlens, V::kBlockTable, V::kKSel,      V::kVSel,   V::kKWin,
+    V::kVWin,   V::kKCmp,      V::kVCmp,       V::kKRaw,         V::kVRaw,       V::kArrivals};
 
 // The views are of the kernel that first reads or writes the tensor.
 inline constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},

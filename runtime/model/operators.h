@@ -43,11 +43,12 @@ enum class Operator : int {
   // The kernels of decode for few queries, in which several programs share the keys of a query (Flash-Decoding).
   kSplitCmp,
   kSplitSelWin,
-  kScores, // the scores of selection blocks
-  kRank,   // keeps the best blocks of each segment, where there are many blocks
-  kChoose, // chooses the selected blocks
-  kAscend, // writes the chosen blocks as an ascending list for the caller
-  kMerge,  // merges the results of the splits, and the branches by their gates
+  kScores,     // the scores of selection blocks
+  kRank,       // keeps the best blocks of each segment, where there are many blocks
+  kChoose,     // chooses the selected blocks
+  kAscend,     // writes the chosen blocks as an ascending list for the caller
+  kMerge,      // merges the results of the splits, and the branches by their gates
+  kDecodeStep, // decode of one new token of each sequence, in one launch
   // The kernels of the gradients of attention.
   kDeltas,
   kAttentionDq,
@@ -100,6 +101,7 @@ enum KernelConstant : uint32_t {
   kRowsConstant = 8,     // many_queries, by the rows of attention
   kSegmentConstant = 16, // segment: the blocks that `rank` compares at once
   kSlotsConstant = 32,   // slots: the partial results of a query
+  kStepConstant = 64,    // branches, cmp_kind, pairs, room: a step of decode in one launch
 };
 
 // Which keys a query of an operator meets.

@@ -128,6 +128,8 @@ struct WholeShape {
   int block = 32, stride = 16, selBlock = 64, selCount = 16;
   Gate gate = Gate::kValue;
   bool gatePerGroup = false;
+  int32_t branches = kAllBranches;
+  bool isStep = false; // of decode, in one launch
 };
 
 // The problems of all its kernels, for as many queries of a sequence and keys before them.
@@ -149,6 +151,8 @@ std::vector<CompileCall> callsOf(const WholeShape &shape, int64_t queries, int64
   spec.gate = shape.gate;
   spec.gatePerGroup = shape.gatePerGroup;
   spec.pageSize = std::max(shape.pageSize, 0);
+  spec.branches = shape.branches;
+  spec.decodeStep = shape.isStep;
   EXPECT_TRUE(spec.validate().isOk()) << spec.validate().toString();
   std::vector<CompileCall> calls;
   for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = keys})) {
@@ -236,6 +240,32 @@ std::vector<CompileCall> mainProblems() {
   add(indexCalls(64, 16, 0));
   for (const char *kind : {"mean", "linear", "mlp"})
     add(compressGradientCalls({kind, "bf16", 128, 128, 32, 16, 0, kind == std::string_view("mlp") ? 256 : 1, "gelu"}));
+  return calls;
+}
+
+// A step of decode in one launch, which sm_90a alone has. NVRTC takes seconds for each, so that all but the first have
+// turns: types, kinds, pages, gates, groups of several tiles of heads, and each set of branches.
+CompileCall stepCall(WholeShape shape, int64_t keys = 8192) {
+  shape.isStep = true;
+  return callsOf(shape, kToken, keys).back();
+}
+std::vector<CompileCall> stepProblems(const Turn &turn) {
+  std::vector<CompileCall> corners = {
+      stepCall({DType::kBf16, 128, 128, 16, 0, CmpKind::kLinear}, kManyKeys),
+      stepCall({DType::kF16, 192, 128, 16, 128, CmpKind::kMlp, 16, 16, 16, 64, Gate::kSigmoid}),
+      stepCall({DType::kBf16, 64, 64, 1, 0, CmpKind::kMean, 32, 16, 64, 16, Gate::kSoftmax, true}),
+      stepCall({DType::kF16, 256, 256, 3, 60, CmpKind::kMean, 12, 4, 20, 5}),
+      stepCall({DType::kBf16, 64, 64, 64, 64}),
+      stepCall({DType::kBf16, 40, 24, 17, 0, CmpKind::kMean, 48, 16, 16, Spec::kMostSelCount})};
+  for (int32_t branches = 1; branches < kAllBranches; ++branches) {
+    WholeShape shape{DType::kBf16, 128, 128, 16, 64};
+    shape.branches = branches;
+    corners.push_back(stepCall(shape));
+  }
+  std::vector<CompileCall> calls = {stepCall({DType::kBf16, 128, 128, 16, 64})};
+  for (size_t i = 0; i < corners.size(); ++i)
+    if (turn.takes(i, Turn::kCount))
+      calls.push_back(corners[i]);
   return calls;
 }
 
@@ -356,6 +386,8 @@ std::vector<CompileCall> problemsOf(const Turn &turn, size_t architecture) {
     if (i % std::size(kArchitectures) == architecture && turn.takes(i / std::size(kArchitectures), 2))
       calls.push_back(corners[i]);
   addNew(calls, longListProblems(turn, architecture));
+  if (std::string_view(kArchitectures[architecture]) == "sm_90a")
+    addNew(calls, stepProblems(turn));
   // Half of attention's shapes on one, in one of its operators, which are one text with a few constants apart. With
   // all, each shape on two: one with the tensor cores' instructions of sm_80 alone and one with later ones.
   for (size_t i = 1; i < std::size(kShapes); ++i)
@@ -396,6 +428,8 @@ std::vector<CompileCall> configCornerProblems(const Turn &turn) {
   add(window, "sm_90a", "row_attention");
   if (turn.takes(0, 4))
     add(window, "sm_86");
+  if (turn.takes(2, 4))
+    add(stepCall({DType::kBf16, 128, 128, 16, 64}), "sm_90a");
   if (turn.takes(1, 4))
     add(window, "sm_90a", "attention");
   if (turn.takes(2, 4))

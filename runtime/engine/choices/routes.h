@@ -16,7 +16,7 @@ namespace nsa {
 struct RouteRules {
   int decodeSplits = 0;          // for Spec::keySplits; 0: as measured, else as the rule says
   bool ignoreThresholds = false; // measured thresholds decide nothing
-  std::string forceVariant{};    // kSlotsVariant and kQueriesVariant: the way of the route kSlotsRoute
+  std::string forceVariant{};    // a name of isWay
 };
 
 // The two templates for attention kernels. An attention route is a threshold that chooses between kTiledTemplate and
@@ -55,6 +55,16 @@ constexpr bool isWayOfDq(std::string_view name) { return name == kSlotsVariant |
 // Returns whether `sel_dq_slots` is the faster way in a call with the given maxima. One plan is used for all lengths of
 // a bucket, so the greatest length of the bucket is compared.
 bool slotsPay(const StoredRoute &route, const Maxima &maxima);
+
+// A step of decode adds at most one token to each sequence. Returns whether one kernel, `decode_step`, does the whole
+// step. So far no GPU has measured it, so a plan takes it only where the option force_variant names it. A plan of more
+// new tokens has no such kernel, and ignores the name.
+inline constexpr std::string_view kStepVariant = "decode_step";
+inline bool takesStep(const Spec &spec, const Maxima &maxima, std::string_view forceVariant) {
+  return definitionOf(spec.op).hasCache && maxima.seqlenQ <= 1 && forceVariant == kStepVariant;
+}
+// Returns whether force_variant names a way to compute a plan, and no template of one of its kernels.
+constexpr bool isWay(std::string_view name) { return isWayOfDq(name) || name == kStepVariant; }
 
 // In decode with few queries, several programs of a grid share the keys of a query. splitsRoute returns the name of the
 // route that sets the number of these programs: "decode.splits batch=64 seqlen_k=65536 seqlen_q=1", with sizes rounded

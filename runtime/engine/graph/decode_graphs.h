@@ -268,4 +268,70 @@ inline constexpr GraphBuffer kShareBuffers[] = {
 };
 inline constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers, Operator::kDecode, /*isOfFew=*/true};
 
+// Decode of one new token of each sequence. One kernel does what the kernels above do. It also appends the token and
+// makes the mean of a block that becomes whole. Other kinds of compression multiply with weights, so there the kernels
+// of the other graphs append and compress before it.
+inline void takeStep(Spec &step, const Spec &whole) {
+  dropCompression(step, whole);
+  if (!whole.compresses())
+    step.cmpKind = CmpKind::kMean;
+  if (!whole.hasBranch(kBranchWin))
+    step.window = std::numeric_limits<int32_t>::max();
+}
+inline bool appendsBefore(const Spec &spec, const Maxima &) {
+  return spec.compresses() && spec.cmpKind != CmpKind::kMean;
+}
+constexpr GraphNode ofWeights(GraphNode node) {
+  node.isNeeded = appendsBefore;
+  return node;
+}
+inline constexpr Binding kStepBindings[] = {
+    {View::kQ, TensorName::kQ},
+    {View::kQCmp, TensorName::kQCmp},
+    {View::kKSelCache, TensorName::kKSelCache},
+    {View::kVSelCache, TensorName::kVSelCache},
+    {View::kKWinCache, TensorName::kKWinCache},
+    {View::kVWinCache, TensorName::kVWinCache},
+    {View::kKComp, TensorName::kKCompCache},
+    {View::kVComp, TensorName::kVCompCache},
+    {View::kKSel, TensorName::kKSel},
+    {View::kVSel, TensorName::kVSel},
+    {View::kKWin, TensorName::kKWin},
+    {View::kVWin, TensorName::kVWin},
+    {View::kKCmp, TensorName::kKCmp},
+    {View::kVCmp, TensorName::kVCmp},
+    {View::kKRaw, TensorName::kKRaw},
+    {View::kVRaw, TensorName::kVRaw},
+    {View::kCuSeqlensQ, TensorName::kCuSeqlensQ},
+    {View::kCacheSeqlens, TensorName::kCacheSeqlens},
+    {View::kBlockTable, TensorName::kBlockTable},
+    {View::kArrivals, Binding::kNoTensor, Buffer::kArrivals, Order::kRowHead},
+    {View::kGates, TensorName::kGates},
+    {View::kOut, TensorName::kOut},
+    {View::kReads, TensorName::kReads},
+    {View::kOCmp, TensorName::kOCmp},
+    {View::kOSel, TensorName::kOSel},
+    {View::kOWin, TensorName::kOWin},
+    {View::kLseCmp, TensorName::kLseCmp},
+    {View::kLseSel, TensorName::kLseSel},
+    {View::kLseWin, TensorName::kLseWin},
+    {View::kBlockList, TensorName::kBlockList},
+};
+inline constexpr GraphNode kStepNodes[] = {ofWeights(kCacheSequencesNode),
+                                           ofWeights(kAppendNode),
+                                           ofWeights(kCompressNewNode),
+                                           {.role = Role::kStep,
+                                            .op = Operator::kDecodeStep,
+                                            .change = takeStep,
+                                            .writesCache = true,
+                                            .bindings = kStepBindings}};
+inline constexpr GraphBuffer kStepBuffers[] = {
+    kCacheTableBuffer,
+    kKStagedBuffer,
+    kVStagedBuffer,
+    {Buffer::kArrivals, Role::kStep, GraphBuffer::Rows::kSequences, GraphBuffer::Heads::kKv,
+     GraphBuffer::Columns::kMark, TensorRole::kIndex},
+};
+inline constexpr Graph kDecodeStep = {kStepNodes, kStepBuffers, Operator::kDecode};
+
 } // namespace nsa

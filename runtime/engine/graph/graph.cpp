@@ -95,8 +95,9 @@ constexpr GraphBuffer kNsaBuffers[] = {
 constexpr Graph kNsa = {kNsaNodes, kNsaBuffers, Operator::kNsa};
 
 // An operator has the first graph that fits it.
-constexpr const Graph *kGraphs[] = {&kSelect, &kNsa,    &kDecode,      &kDecodeOfFew, &kDenseBwd, &kWindowBwd,
-                                    &kCmpBwd, &kInvert, &kCompressBwd, &kSelBwd,      &kNsaBwd,   &kSingle};
+constexpr const Graph *kGraphs[] = {&kSelect,   &kNsa,       &kDecode, &kDecodeOfFew, &kDecodeStep,
+                                    &kDenseBwd, &kWindowBwd, &kCmpBwd, &kInvert,      &kCompressBwd,
+                                    &kSelBwd,   &kNsaBwd,    &kSingle};
 // The graph of each operator. In decode with few queries, programs share keys: kDecodeOfFew.
 constexpr auto kGraphOf = [] {
   std::array<const Graph *, kOperators> result{};
@@ -127,13 +128,13 @@ static_assert(std::ranges::all_of(kGraphs, [](const Graph *graph) { return isCon
 
 std::string_view roleName(Role role, Operator op) {
   constexpr std::string_view kNames[] = {
-      "sequences",    "append",      "compress",    "cmp",          "scores",   "rank",
-      "select",       "ascend",      "sel",         "win",          "combine",  "deltas",
-      "dq",           "dkv",         "gates",       "dq_cmp",       "dq_sel",   "dq_win",
-      "dkv_cmp",      "sum_cmp",     "dkv_sel",     "dkv_win",      "sum",      "index_lengths",
-      "index_counts", "index_fill",  "index_check", "dz",           "dx",       "dw",
-      "db",           "sums",        "index_slots", "index_ranges", "dq_slots", "sum_slots",
-      "zero_queries", "zero_weights"};
+      "sequences",    "append",       "compress",    "cmp",          "scores",   "rank",
+      "select",       "ascend",       "sel",         "win",          "combine",  "deltas",
+      "dq",           "dkv",          "gates",       "dq_cmp",       "dq_sel",   "dq_win",
+      "dkv_cmp",      "sum_cmp",      "dkv_sel",     "dkv_win",      "sum",      "index_lengths",
+      "index_counts", "index_fill",   "index_check", "dz",           "dx",       "dw",
+      "db",           "sums",         "index_slots", "index_ranges", "dq_slots", "sum_slots",
+      "zero_queries", "zero_weights", "step"};
   static_assert(std::size(kNames) == static_cast<size_t>(Role::kMain) && kRoles == std::size(kNames) + 1);
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }
@@ -149,7 +150,9 @@ std::optional<TensorRole> roleOf(const Binding &binding) {
 }
 
 const Graph &graphOf(const Spec &spec, const Maxima &maxima) {
-  return sharesKeys(spec, maxima) ? kDecodeOfFew : *kGraphOf[static_cast<size_t>(spec.op)];
+  return spec.decodeStep            ? kDecodeStep
+         : sharesKeys(spec, maxima) ? kDecodeOfFew
+                                    : *kGraphOf[static_cast<size_t>(spec.op)];
 }
 
 } // namespace nsa

@@ -58,9 +58,10 @@ enum class Role : uint8_t {
   kSumSlots,
   kZeroQueries, // gradients of what no branch reads
   kZeroWeights,
-  kMain // the kernel of an operator that is a single kernel
+  kStep, // all of decode's work for one new token of each sequence
+  kMain  // the kernel of an operator that is a single kernel
 };
-inline constexpr int kRoles = 39;
+inline constexpr int kRoles = 40;
 // Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
 // of the operator.
 std::string_view roleName(Role role, Operator op);
@@ -127,6 +128,7 @@ enum class Buffer : uint8_t {
   kEntrySlots, // of the inverse of lists: the place that a block has in the list of a query
   kIndexRanges,
   kDqSlots,
+  kArrivals, // of the kernel `decode_step`: marks by which clusters learn that others have read a length
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
@@ -174,6 +176,7 @@ struct GraphBuffer {
     kHidden,
     kWeights,
     kIndex,
+    kMark,   // the two words of a mark
     kDqSlots // of each place of a list, what a block adds to the gradient of a query
   };
 
@@ -267,7 +270,8 @@ struct Graph {
 
   constexpr bool isChunked() const { return std::ranges::any_of(nodes, &GraphNode::isChunked); }
 };
-// Returns the graph of an operator. Decode has another graph for few queries (key_splits.h).
+// Returns the graph of an operator. Decode has another graph for few queries (key_splits.h), and one more for one
+// kernel (Spec::decodeStep).
 const Graph &graphOf(const Spec &spec, const Maxima &maxima);
 
 } // namespace nsa

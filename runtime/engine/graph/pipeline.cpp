@@ -77,7 +77,7 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes
     Step step{node.role, spec, maxima, &node, static_cast<uint8_t>(node.shortcut & routes)};
     if (!definitionOf(spec.op).hasCache)
       step.spec.cacheDtype.reset();
-    step.spec.makeIndex = false; // it adds steps, and changes none
+    step.spec.makeIndex = step.spec.decodeStep = false; // they say which steps there are, and change none
     step.spec.op = (step.route ? node.shortcutOp : node.op).value_or(spec.op);
     if (node.change)
       node.change(step.spec, spec);

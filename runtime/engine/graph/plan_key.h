@@ -37,23 +37,30 @@ private:
     // In some plans of decode, several programs of a grid share the keys of a query (sharesKeys). The kernels of a plan
     // that shares keys depend neither on the layout nor on routesOf (pipeline.h). If a plan that shares keys has the
     // branch sel, it uses the kernel that can compute both sel and win, even if the branch win is off.
-    const bool shares = sharesKeys(spec, maxima);
+    const bool shares = sharesKeys(spec, maxima) && !spec.decodeStep;
     const bool isJoined = shares && spec.hasBranch(kBranchSel);
     Spec computed = spec;
     if (isJoined && !spec.hasBranch(kBranchWin))
       computed.window = static_cast<int32_t>(maxima.seqlenK);
     if (!spec.hasBranch(kBranchWin) && !isJoined)
       fields &= ~uint32_t{kWindowField};
-    if (!spec.hasBranch(kBranchSel))
+    if (!spec.hasBranch(kBranchSel) && !spec.decodeStep)
       fields &= ~uint32_t{kSelGeometry};
     // A gradient has a kernel for phi's weights also where no branch reads them.
     if (!spec.compresses() && (!def.isGradient() || spec.cmpKind == CmpKind::kMean))
       fields &= ~uint32_t{kCmpGeometry | kPhi};
-    if (!spec.compresses())
+    if (!spec.compresses()) {
       computed.mlpActivation = Spec().mlpActivation;
-    const uint32_t constants =
-        (shares ? kSlotsConstant : kLayoutConstant) | (fields & kPages ? kPageConstant : uint32_t{0});
+      if (spec.decodeStep)
+        computed.cmpKind = CmpKind::kMean;
+    }
+    const uint32_t constants = (spec.decodeStep ? kStepConstant
+                                : shares        ? kSlotsConstant
+                                                : kLayoutConstant) |
+                               (fields & kPages ? kPageConstant : uint32_t{0});
     Problem values = Problem::take(computed, maxima, fields, constants);
+    if (spec.decodeStep) // its kernel is compiled for the branches
+      return values;
     if (!shares)
       values.set(ProblemField::kRoutes, routesOf(spec, maxima));
     // The branch sel needs the kernels of the branch cmp.

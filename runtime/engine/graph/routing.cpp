@@ -17,7 +17,9 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
                   .splits = {},
                   .slots = {},
                   .forcesDq = false};
-  if (sharesKeys(spec, maxima))
+  routing.spec.decodeStep = takesStep(spec, maxima, rules.forceVariant);
+  const bool shares = sharesKeys(spec, maxima) && !routing.spec.decodeStep;
+  if (shares)
     routing.spec.keySplits = rules.decodeSplits;
   // Decode's few queries have no other kernel for it, and `sel` alone attends whatever list it is given.
   if (definitionOf(spec.op).isForward() && routing.routes & kSelIsDense) {
@@ -29,8 +31,8 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
     if (routing.dense && !densePays(*routing.dense, spec, maxima))
       routing.routes &= static_cast<uint8_t>(~kSelIsDense);
   }
-  if (const std::string name = splitsRoute(spec, maxima); !name.empty() && routing.spec.keySplits == 0) {
-    routing.splits = measured(splitsFamily(spec), name);
+  if (shares && routing.spec.keySplits == 0) {
+    routing.splits = measured(splitsFamily(spec), splitsRoute(spec, maxima));
     if (routing.splits && routing.splits->threshold != StoredRoute::kNever)
       routing.spec.keySplits =
           static_cast<int32_t>(std::clamp<int64_t>(routing.splits->threshold, 1, KeySplits::kMost));

@@ -15,7 +15,7 @@
 namespace nsa {
 
 struct Routing {
-  Spec spec; // `keySplits` and `dqSlots` are set
+  Spec spec; // `keySplits`, `dqSlots` and `decodeStep` are set
   Maxima maxima;
   uint8_t routes = 0;                // the shortcuts that are taken
   std::optional<StoredRoute> dense;  // the measured threshold for dense attention in the place of selection

@@ -110,6 +110,8 @@ struct Extents {
       return std::max({int64_t{spec.qkDim}, int64_t{spec.vDim}, hidden()});
     case kIndex:
       return indexPlaces(spec, maxima);
+    case kMark:
+      return 2;
     case kDqSlots:
       return spec.dqSlots ? int64_t{spec.selCount} * spec.qkDim : 0;
     }

@@ -67,8 +67,8 @@ struct EngineOptions {
   // variable has given.
   std::string sourceOf(std::string EngineOptions::*path) const;
   std::string sourceOfVariant() const { return variantSource; } // the same of `forceVariant`
-  // What `force_variant` names: a template of operators with several, or the way of the route kSlotsRoute.
-  std::string forcedTemplate() const { return isWayOfDq(forceVariant) ? "" : forceVariant; }
+  // Returns the template that `force_variant` names, or "" where it names a way to compute a plan (isWay).
+  std::string forcedTemplate() const { return isWay(forceVariant) ? "" : forceVariant; }
   RouteRules routeRules() const { return {decodeSplits, ignoreThresholds, forceVariant}; }
   static Environment processEnvironment();
 

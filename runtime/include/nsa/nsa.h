@@ -250,7 +250,8 @@ typedef struct nsa_engine_options {
                                   serve only while it has the same content. NSA_TEMPLATE_DIR */
   const char *force_variant;   /* only this template may serve dense, window and cmp attention ("attention",
                                   "row_attention", or one of template_dir), or only this kernel the gradient of the
-                                  queries of sel ("sel_dq", "sel_dq_slots"). NSA_FORCE_VARIANT */
+                                  queries of sel ("sel_dq", "sel_dq_slots"), or decode of one new token of each sequence
+                                  ("decode_step"). NSA_FORCE_VARIANT */
   const char *dump_dir;        /* folder for rendered templates, sources and manifests. NSA_DUMP_DIR */
   int32_t cpu_threads;         /* worker threads of the CPU device. NSA_CPU_THREADS, else all cores */
   int32_t compile_threads;     /* NSA_COMPILE_THREADS, else all cores */
@@ -388,11 +389,11 @@ NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, si
 
 /* The time of one part of a run, such as the kernel `compress` of a run of nsa. */
 typedef struct nsa_part_time {
-  char name[24];       /* sequences, append, compress, cmp, scores, rank, select, ascend, sel, win, combine; of
-                          gradients gates, deltas, dq, dq_cmp, dq_sel, dq_slots, dq_win, dkv, dkv_cmp, dkv_sel, dkv_win,
-                          sum, sum_cmp, sum_slots, dz, dx, dw, db, sums, zero_queries, zero_weights; where lists are
-                          inverted index_lengths, index_counts, index_fill, index_check, index_slots, index_ranges; of
-                          other operators their own name */
+  char name[24];       /* sequences, append, compress, cmp, scores, rank, select, ascend, sel, win, combine, step;
+                          of gradients gates, deltas, dq, dq_cmp, dq_sel, dq_slots, dq_win, dkv, dkv_cmp, dkv_sel,
+                          dkv_win, sum, sum_cmp, sum_slots, dz, dx, dw, db, sums, zero_queries, zero_weights; where
+                          lists are inverted index_lengths, index_counts, index_fill, index_check, index_slots,
+                          index_ranges; of other operators their own name */
   int32_t launches;    /* nsa goes through long sequences in chunks */
   double milliseconds; /* sum over the launches of the part, each from the end of the launch before to its own end; on a
                           GPU by events on `stream` */

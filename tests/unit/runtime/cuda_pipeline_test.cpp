@@ -56,6 +56,57 @@ TEST_F(CudaPipeline, ADecodeStepIsItsLaunchesAndNothingElse) {
     }
 }
 
+// A step of decode by the kernel `decode_step`: what it finds its tokens, its lengths and its marks by.
+TEST_F(CudaPipeline, AForcedStepOfDecodeIsOneLaunch) {
+  for (const int32_t pageSize : {0, static_cast<int32_t>(kPageSize)}) {
+    SCOPED_TRACE(pageSize);
+    DecodeCall call(NSA_LAYOUT_PACKED, pageSize);
+    call.maxima.max_seqlen_q = 1;
+    Spec spec = call.internalSpec();
+    spec.decodeStep = true;
+    const std::vector<Step> steps = stepsOf(spec, call.internalMaxima());
+    ASSERT_EQ(steps.size(), 1u);
+    std::string warning;
+    Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = cache, .readOnly = false}, warning);
+    ASSERT_TRUE(store.isOk()) << store.status().toString();
+    const std::string pages = pageSize ? " " + std::to_string(pageSize) : "";
+    storeChoice(**store, steps[0].spec, steps[0].maxima,
+                {.templateName = "returning_step_" + std::to_string(pageSize),
+                 .params = "param view arrivals int32 2\nparam view cache_seqlens int32 1\nparam view q_cmp bf16 3\n"
+                           "param view k_win_cache bf16 3" +
+                           pages + "\nparam i32 max_seqlen_q\n",
+                 .grid = "cluster ; kv_heads ; batch",
+                 .target = "sm_90a",
+                 .config = "cluster=4"},
+                codeOf({0xc3}), NSA_FAKE_GPU_KEY);
+    store->reset();
+    Engine engine(cache, [](nsa_engine_options &options) {
+      options.device = "cuda:0";
+      options.force_variant = "decode_step";
+    });
+    ASSERT_EQ(engine.status, NSA_OK) << engine.error.message;
+    Plan plan(engine, call);
+    ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+    fake_gpu_keep_slots(13);
+    for (int run = 0; run < 2; ++run) {
+      const long launchesBefore = fake_gpu_launches();
+      ASSERT_EQ(plan.run(call), NSA_OK) << plan.error.message;
+      EXPECT_EQ(fake_gpu_launches() - launchesBefore, 1);
+    }
+    EXPECT_EQ(fake_gpu_last_grid()[0], 4u);
+    EXPECT_EQ(fake_gpu_last_grid()[1], 2u);
+    EXPECT_EQ(fake_gpu_last_grid()[2], 2u);
+    const unsigned long *slots = fake_gpu_last_slots();
+    EXPECT_NE(slots[0], 0u) << "a mark of two words for each of two heads";
+    EXPECT_EQ(slots[1], 4u);
+    EXPECT_EQ(slots[2], 2u);
+    EXPECT_EQ(slots[4], reinterpret_cast<uintptr_t>(call.lengths));
+    EXPECT_NE(slots[7], 0u) << "the queries of the compressed branch are those of all";
+    EXPECT_NE(slots[12], 0u) << "one pool, or another one, is read by the window";
+    fake_gpu_keep_slots(0);
+  }
+}
+
 TEST_F(CudaPipeline, AForwardPassIsItsLaunchesAndNothingElse) {
   for (const nsa_layout layout : {NSA_LAYOUT_DENSE, NSA_LAYOUT_PACKED}) {
     SCOPED_TRACE(layout == NSA_LAYOUT_PACKED ? "packed" : "dense");

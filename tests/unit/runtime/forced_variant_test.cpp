@@ -27,8 +27,9 @@ protected:
   std::string templateDir;
 };
 
-TEST_F(ForcedVariant, IsAnEmbeddedTemplateOrAWayToTheGradientOfQueries) {
-  for (const char *name : {"", "none", "attention", "attention_sm90", "row_attention", "sel_dq", "sel_dq_slots"})
+TEST_F(ForcedVariant, IsAnEmbeddedTemplateOrAWayOfAPlan) {
+  for (const char *name :
+       {"", "none", "attention", "attention_sm90", "row_attention", "decode_step", "sel_dq", "sel_dq_slots"})
     EXPECT_TRUE(open(name).isOk()) << name;
   for (const char *name : {"sel_dq_foo", "attentio", "deltas", "sel"}) {
     const Status status = open(name);
@@ -36,7 +37,8 @@ TEST_F(ForcedVariant, IsAnEmbeddedTemplateOrAWayToTheGradientOfQueries) {
     EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
     EXPECT_EQ(status.error().field, "force_variant");
     EXPECT_EQ(status.error().value, "'" + std::string(name) + "'");
-    EXPECT_EQ(status.error().rule, "must be one of attention, attention_sm90, row_attention, sel_dq, sel_dq_slots");
+    EXPECT_EQ(status.error().rule,
+              "must be one of attention, attention_sm90, row_attention, decode_step, sel_dq, sel_dq_slots");
   }
 }
 
@@ -63,12 +65,12 @@ TEST_F(ForcedVariant, IsATemplateOfTheFolder) {
   folder.write("tile/d.tile", "kernel program\n");
   folder.write("README", "kernel ignored serves dense\n");
   templateDir = folder.path();
-  for (const char *name : {"own_tile", "own_cuda", "sel_dq"})
+  for (const char *name : {"own_tile", "own_cuda", "decode_step", "sel_dq"})
     EXPECT_TRUE(open(name).isOk()) << name;
   for (const char *name : {"attention", "other", "program", "ignored", "own"}) {
     const Status status = open(name);
     ASSERT_FALSE(status.isOk()) << name;
-    EXPECT_EQ(status.error().rule, "must be one of own_cuda, own_tile, sel_dq, sel_dq_slots");
+    EXPECT_EQ(status.error().rule, "must be one of own_cuda, own_tile, decode_step, sel_dq, sel_dq_slots");
     EXPECT_EQ(status.error().hint, "name a template of " + templateDir);
   }
 }

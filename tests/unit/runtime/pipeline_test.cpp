@@ -164,22 +164,23 @@ constexpr struct {
   int64_t queries;
   Layout layout;
   CmpKind kind;
-} kPlans[] = {{1, Layout::kDense, CmpKind::kMean},
-              {1, Layout::kPacked, CmpKind::kLinear},
-              {4096, Layout::kDense, CmpKind::kMlp},
-              {4096, Layout::kPacked, CmpKind::kMean}};
+  bool isStep = false; // of decode, in one launch
+} kPlans[] = {{1, Layout::kDense, CmpKind::kMean},       {1, Layout::kDense, CmpKind::kMean, true},
+              {1, Layout::kPacked, CmpKind::kMlp, true}, {1, Layout::kPacked, CmpKind::kLinear},
+              {4096, Layout::kDense, CmpKind::kMlp},     {4096, Layout::kPacked, CmpKind::kMean}};
 
 // `nsa check` refuses what an operator may not take, so the table has to name all that plans pass, and no more.
 TEST(Pipeline, OperatorsMayTakeWhatPlansPassToThem) {
   std::map<Operator, std::set<View>> passed;
   for (const OperatorDef &def : publicOperators())
-    for (const auto &[queries, layout, kind] : kPlans) {
+    for (const auto &[queries, layout, kind, isStep] : kPlans) {
       Spec spec = nsa128();
       spec.op = def.op;
       spec.layout = layout;
       spec.cmpKind = kind;
       spec.mlpHidden = 64;
       spec.dqSlots = queries == 1;
+      spec.decodeStep = isStep && def.hasCache;
       for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 65536}))
         for (const Binding &binding : step.arguments) {
           EXPECT_TRUE(definitionOf(step.spec.op).mayTake(binding.view))
@@ -203,12 +204,13 @@ TEST(Pipeline, OperatorsMayTakeWhatPlansPassToThem) {
 
 TEST(Pipeline, EveryArgumentHasTheRoleOfWhatItIsBoundTo) {
   for (const OperatorDef &def : publicOperators())
-    for (const auto &[queries, layout, kind] : kPlans) {
+    for (const auto &[queries, layout, kind, isStep] : kPlans) {
       Spec spec = nsa128();
       spec.op = def.op;
       spec.layout = layout;
       spec.cmpKind = kind;
       spec.mlpHidden = 64;
+      spec.decodeStep = isStep && def.hasCache;
       for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 65536}))
         for (const Binding &binding : step.arguments) {
           const std::string name = std::string(def.name) + " " + std::string(viewRule(binding.view).name);

@@ -1,0 +1,181 @@
+// Which plans of decode take the kernel `decode_step`, what they launch with it, and what their workspace holds.
+#include "runtime/engine/graph/plan_key.h"
+#include "runtime/engine/graph/routing.h"
+#include "runtime/engine/options/options.h"
+#include "runtime/engine/report/describe.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace nsa {
+namespace {
+
+Spec specOf(CmpKind kind = CmpKind::kMean) {
+  Spec spec;
+  spec.op = Operator::kDecode;
+  spec.queryHeads = 64;
+  spec.kvHeads = 4;
+  spec.qkDim = spec.vDim = 128;
+  spec.cmpKind = kind;
+  spec.mlpHidden = 64;
+  return spec;
+}
+Maxima token(int64_t batch, int64_t keys) { return {.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = keys}; }
+const RouteRules kForced{.forceVariant = std::string(kStepVariant)};
+
+std::string launchesOf(const Spec &spec, const Maxima &maxima, const RouteRules &rules = kForced) {
+  std::string text;
+  for (const Step &step : routingOf(spec, maxima, rules).steps())
+    text += (text.empty() ? "" : " ") + std::string(operatorName(step.spec.op));
+  return text;
+}
+
+Step stepOf(const Spec &spec, const Maxima &maxima) {
+  const std::vector<Step> steps = routingOf(spec, maxima, kForced).steps();
+  EXPECT_EQ(steps.back().role, Role::kStep);
+  return steps.back();
+}
+
+TEST(DecodeStep, IsOneLaunchWhereNothingIsMultipliedWithWeights) {
+  for (const Layout layout : {Layout::kDense, Layout::kPacked})
+    for (const int32_t pageSize : {0, 256}) {
+      Spec spec = specOf();
+      spec.layout = layout;
+      spec.pageSize = pageSize;
+      EXPECT_EQ(launchesOf(spec, token(8, 65536)), "decode_step");
+      EXPECT_EQ(launchesOf(spec, token(8, 100)), "decode_step") << "no shortcut is needed";
+      for (const CmpKind kind : {CmpKind::kLinear, CmpKind::kMlp}) {
+        Spec weighted = specOf(kind);
+        weighted.layout = layout;
+        weighted.pageSize = pageSize;
+        EXPECT_EQ(launchesOf(weighted, token(8, 65536)), "cache_sequences append compress decode_step");
+        weighted.branches = kBranchSel; // whose scores need compressed keys
+        EXPECT_EQ(launchesOf(weighted, token(8, 65536)), "cache_sequences append compress decode_step");
+        weighted.branches = kBranchWin;
+        EXPECT_EQ(launchesOf(weighted, token(8, 65536)), "decode_step");
+      }
+    }
+}
+
+TEST(DecodeStep, IsTakenWhereItIsNamedAndASequenceHasOneNewToken) {
+  const std::string splits = "cache_sequences append compress split_cmp scores rank choose ascend split_sel_win merge";
+  EXPECT_EQ(launchesOf(specOf(), token(8, 65536), {}), splits);
+  EXPECT_EQ(launchesOf(specOf(), token(8, 65536), {.forceVariant = std::string(kSlotsVariant)}), splits);
+  Maxima two = token(8, 65536);
+  two.seqlenQ = 2;
+  two.tokensQ = 16;
+  EXPECT_EQ(launchesOf(specOf(), two), splits);
+  Maxima none = token(8, 65536);
+  none.seqlenQ = none.tokensQ = 0; // of one bucket with one token, so of one plan
+  EXPECT_EQ(launchesOf(specOf(), none), "decode_step");
+  Spec forward = specOf();
+  forward.op = Operator::kNsa;
+  EXPECT_EQ(launchesOf(forward, token(8, 65536)), "compress cmp select sel window combine");
+  // Names a way of a plan, and no template of other kernels.
+  EngineOptions options;
+  options.forceVariant = kStepVariant;
+  EXPECT_EQ(options.forcedTemplate(), "");
+}
+
+// A stored number of splits and the option decode_splits are of the other kernels.
+TEST(DecodeStep, HasNoSplits) {
+  RouteRules rules = kForced;
+  rules.decodeSplits = 3;
+  const FindRoute find = [](const std::string &, const std::string &name) -> std::optional<StoredRoute> {
+    ADD_FAILURE() << name;
+    return std::nullopt;
+  };
+  const Routing routing = routingOf(specOf(), token(8, 65536), rules, find);
+  EXPECT_EQ(routing.spec.keySplits, 0);
+  const RouteDescription route = describeRoute(routing, routing.steps().front());
+  EXPECT_EQ(route.part, "step");
+  EXPECT_EQ(route.name, kStepVariant);
+  EXPECT_EQ(route.source, "force_variant");
+  EXPECT_EQ(route.splitsSource, "");
+}
+
+TEST(DecodeStep, IsCompiledForWhatItsKernelNeeds) {
+  Spec spec = specOf(CmpKind::kMlp);
+  spec.pageSize = 256;
+  spec.branches = kBranchCmp | kBranchSel;
+  const Step step = stepOf(spec, token(5, 60000));
+  ASSERT_TRUE(step.spec.validate().isOk()) << step.spec.validate().toString();
+  EXPECT_EQ(Problem::make(step.spec, step.maxima).key(),
+            "decode_step branches=3 cmp_block=32 cmp_kind=mlp cmp_stride=16 dtype=bf16 gate=value gate_per_group=0 "
+            "group=16 page_size=256 pairs=32 qk_dim=128 room=65536 sel_block=64 sel_count=16 v_dim=128 | batch=8 "
+            "kv_heads=4 seqlen_k=65536 seqlen_q=1 window=65536");
+  // Where nothing is compressed, one kernel serves whatever the compression is.
+  spec.branches = kBranchWin;
+  const Step window = stepOf(spec, token(5, 60000));
+  EXPECT_EQ(window.spec.cmpKind, CmpKind::kMean);
+  EXPECT_EQ(window.spec.cmpBlock, 1);
+  EXPECT_EQ(Problem::make(stepOf(specOf(), token(4096, 4096)).spec, token(4096, 4096)).fixed().at("pairs"), "1024");
+}
+
+// The kernels before it are those of any plan of decode.
+TEST(DecodeStep, OtherKernelsOfThePlanKeepTheirKeys) {
+  const Spec spec = specOf(CmpKind::kLinear);
+  const Maxima maxima = token(8, 65536);
+  const std::vector<Step> forced = routingOf(spec, maxima, kForced).steps(), usual = stepsOf(spec, maxima);
+  ASSERT_EQ(forced.size(), 4u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(Problem::make(forced[i].spec, maxima).key(), Problem::make(usual[i].spec, maxima).key());
+    EXPECT_FALSE(forced[i].spec.decodeStep);
+  }
+}
+
+// Plans have equal keys exactly where their kernels have.
+TEST(DecodeStep, PlansOfOneKeyHaveTheSameKernels) {
+  std::map<std::string, PlanKey> keys;
+  for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
+    for (int32_t branches = 1; branches <= kAllBranches; ++branches)
+      for (const int32_t block : {32, 64})
+        for (const int32_t selCount : {8, 16})
+          for (const int32_t window : {512, 1024, 1 << 20})
+            for (const int64_t keysOfAll : {60000, 65536, 1000})
+              for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+                Spec spec = specOf(kind);
+                spec.branches = branches;
+                spec.cmpBlock = block;
+                spec.selCount = selCount;
+                spec.window = window;
+                spec.layout = layout;
+                spec.decodeStep = true;
+                const Maxima maxima = token(3, keysOfAll);
+                std::string text;
+                for (const Step &step : stepsOf(spec, maxima))
+                  text += Problem::make(step.spec, step.maxima).key() + ";";
+                const PlanKey key = PlanKey::make(spec, maxima);
+                const auto [found, isNew] = keys.emplace(text, key);
+                EXPECT_EQ(found->second, key) << text;
+              }
+  for (auto one = keys.begin(); one != keys.end(); ++one)
+    for (auto other = std::next(one); other != keys.end(); ++other)
+      ASSERT_FALSE(one->second == other->second) << one->first << "\n" << other->first;
+  // The way is part of the key.
+  Spec spec = specOf();
+  const PlanKey usual = PlanKey::make(spec, token(1, 4096));
+  spec.decodeStep = true;
+  EXPECT_FALSE(PlanKey::make(spec, token(1, 4096)) == usual);
+}
+
+TEST(DecodeStep, TheWorkspaceHoldsMarksAndWhatIsStaged) {
+  Spec spec = routingOf(specOf(), token(5, 65536), kForced).spec;
+  EXPECT_EQ(WorkspaceLayout(spec, token(5, 65536), 0, true).bytes, size_t{8 * 5 * 4});
+  spec = routingOf(specOf(CmpKind::kMlp), token(5, 65536), kForced).spec;
+  const WorkspaceLayout layout(spec, token(5, 65536), 0, true);
+  const auto align = [](size_t bytes) { return (bytes + 255) / 256 * 256; };
+  const size_t staged = size_t{5 + 5 * 31} * 4 * 128 * 2;
+  EXPECT_EQ(layout.bytes, align(64 * 5) + 2 * align(staged) + 8 * 5 * 4);
+  EXPECT_TRUE(layout.has(Buffer::kTable));
+  // A mark of each pair of a sequence and a head has 8 bytes.
+  EXPECT_EQ(layout[Buffer::kArrivals].columns, 2);
+  EXPECT_EQ(layout[Buffer::kArrivals].row, 8);
+  EXPECT_EQ(layout[Buffer::kArrivals].offset % 8, 0u);
+}
+
+} // namespace
+} // namespace nsa
