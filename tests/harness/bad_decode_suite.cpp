@@ -30,7 +30,8 @@ struct DecodeState {
 class BadDecode : public DecodeTest, public ::testing::WithParamInterface<DecodeState> {
 protected:
   // A compressed block becomes whole with the last step.
-  static constexpr int64_t kBatch = 3, kTokens = 72, kRoom = 80, kNew = 2, kPage = 16, kPages = kRoom / kPage;
+  static constexpr int64_t kBatch = 3, kTokens = 72, kRoom = 80, kPage = 16, kPages = kRoom / kPage;
+  static inline const auto kNew = static_cast<int32_t>(servedNew(2));  // tokens of a step
   static constexpr size_t kFirst = 0, kMiddle = 1, kLast = kBatch - 1; // sequences
 
   void SetUp() override {
@@ -61,7 +62,7 @@ protected:
     }
     EXPECT_TRUE(run->allocateWorkspace(plan.get()).isOk());
     while (run->length(0) < kTokens - kNew) {
-      const std::vector<int64_t> counts(kBatch, std::min(kNew, kTokens - kNew - run->length(0)));
+      const std::vector<int64_t> counts(kBatch, std::min<int64_t>(kNew, kTokens - kNew - run->length(0)));
       const Status status = run->step(plan.get(), counts);
       EXPECT_TRUE(status.isOk()) << status.toString();
       if (!status.isOk())
@@ -209,7 +210,7 @@ TEST_P(BadDecode, ALengthThatIsNoneLeavesItsSequence) {
 
 // Lengths that the cache may have, and that leave no room for the new tokens.
 TEST_P(BadDecode, AFullCacheLeavesItsSequence) {
-  checkBad(kMiddle, T::kCacheSeqlens, kMiddle, {kRoom, kRoom - kNew + 1});
+  checkBad(kMiddle, T::kCacheSeqlens, kMiddle, {kRoom, static_cast<int32_t>(kRoom) - kNew + 1});
 }
 
 TEST_P(BadDecode, TwoBadSequencesOfAStepAreLeft) {
@@ -250,7 +251,7 @@ TEST_P(BadPages, APageThatIsNoneLeavesItsSequence) {
 
 class BadOffsets : public BadDecode {
 protected:
-  static constexpr int32_t kRows = kBatch * kNew;
+  static inline const int32_t kRows = static_cast<int32_t>(kBatch) * kNew;
 };
 INSTANTIATE_TEST_SUITE_P(States, BadOffsets, ::testing::Values(kContiguousPacked, kPagedPacked), nameOf);
 
@@ -272,7 +273,7 @@ TEST_P(BadOffsets, OnesBehindTheRowsLeaveTheirSequences) {
 // An offset in the middle is the end of one sequence and the beginning of the next: both are bad.
 TEST_P(BadOffsets, AMiddleOneThatIsNoneLeavesBothItsSequences) {
   const NamedTensors right = runRight();
-  for (const int32_t value : {int32_t{kNew} - 1, 0, -1, kLeast, kRows + 1, kMost}) {
+  for (const int32_t value : {kNew - 1, 0, -1, kLeast, kRows + 1, kMost}) {
     checkStep(right, {kMiddle, kLast}, {{T::kCuSeqlensQ, kLast, value}});
     ASSERT_FALSE(HasFailure());
   }

@@ -23,7 +23,15 @@ Spec smallSpec(DType dtype) {
   return spec;
 }
 
-void DecodeTest::feed(const OperatorInputs &history, const CacheShape &shape, const NextCounts &next) {
+void DecodeTest::feed(const OperatorInputs &history, const CacheShape &wanted, const NextCounts &nextWanted) {
+  CacheShape shape = wanted;
+  shape.mostNew = servedNew(shape.mostNew);
+  const NextCounts next = [&](const DecodeRun &run) {
+    std::vector<int64_t> counts = nextWanted(run);
+    for (int64_t &count : counts)
+      count = servedNew(count);
+    return counts;
+  };
   Result<DecodeRun> run = DecodeRun::open(session->accelerator(), history, shape, tools::allOutputs(Operator::kDecode));
   ASSERT_TRUE(run.isOk()) << run.status().toString();
   Result<tools::PlanHandle> plan =
@@ -34,6 +42,8 @@ void DecodeTest::feed(const OperatorInputs &history, const CacheShape &shape, co
   EXPECT_TRUE(description["fallbacks"].empty());
   for (const nlohmann::json &launch : description["launches"])
     EXPECT_EQ(launch.value("target", "") == "cpu", !session->isCuda());
+  if (std::string_view(kTestTemplate) == kStepTemplate)
+    EXPECT_EQ(description["launches"].back().value("operator", ""), kStepTemplate);
   ASSERT_TRUE(run->allocateWorkspace(plan->get()).isOk());
   for (std::vector<int64_t> counts = next(*run); std::reduce(counts.begin(), counts.end()) > 0; counts = next(*run)) {
     const Status status = run->step(plan->get(), counts);

@@ -22,7 +22,7 @@ protected:
   // How many tokens of each sequence the next step feeds. Zeros for all sequences end the feeding.
   using NextCounts = std::function<std::vector<int64_t>(const DecodeRun &)>;
 
-  // Feeds the whole history into `collected`.
+  // Feeds the whole history into `collected`. A step has no more new tokens than the template serves.
   void feed(const OperatorInputs &history, const CacheShape &shape, const NextCounts &next);
   // Feeds the whole history and checks all outputs.
   void decode(const OperatorInputs &history, const CacheShape &shape, const NextCounts &next);

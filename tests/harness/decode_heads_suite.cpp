@@ -20,43 +20,68 @@ struct HeadsShape {
   int32_t pageSize = 0;
   bool isLong = false;
 };
+Spec specOf(const HeadsShape &shape) {
+  Spec spec = smallSpec(shape.dtype);
+  spec.kvHeads = shape.kvHeads;
+  spec.queryHeads = shape.kvHeads * shape.group;
+  spec.qkDim = shape.qkDim;
+  spec.vDim = shape.vDim;
+  if (shape.isLong) {
+    spec.cmpBlock = 4;
+    spec.cmpStride = 2;
+    spec.selBlock = 64;
+    spec.selCount = 16;
+    spec.window = 1000;
+  }
+  return spec;
+}
+
+Spec decodeSpec(const HeadsShape &shape) {
+  Spec spec = specOf(shape);
+  spec.op = Operator::kDecode;
+  spec.pageSize = shape.pageSize;
+  return spec;
+}
+
 const std::vector<HeadsShape> &headsShapes() {
-  static const std::vector<HeadsShape> shapes = {
-      {.name = "1", .group = 1, .kvHeads = 2, .dtype = DType::kF16},
-      {.name = "3", .group = 3, .kvHeads = 2, .dtype = DType::kBf16, .mostNew = 2, .pageSize = 32},
-      {.name = "16", .group = 16, .kvHeads = 2, .dtype = DType::kF32, .mostNew = 3},
-      {.name = "17", .group = 17, .kvHeads = 2, .dtype = DType::kF32, .pageSize = 48},
-      {.name = "17_of_many_queries", .group = 17, .kvHeads = 2, .dtype = DType::kBf16, .batch = 8, .mostNew = 8},
-      {.name = "128", .group = 128, .kvHeads = 1, .dtype = DType::kF16, .mostNew = 2, .pageSize = 16},
-      // More than one program of a GPU has registers for.
-      {.name = "128_of_192_and_128",
-       .group = 128,
-       .kvHeads = 1,
-       .dtype = DType::kBf16,
-       .qkDim = 192,
-       .vDim = 128,
-       .batch = 1,
-       .mostNew = 4},
-      {.name = "16_of_192_and_128",
-       .group = 16,
-       .kvHeads = 4,
-       .dtype = DType::kBf16,
-       .qkDim = 192,
-       .vDim = 128,
-       .batch = 1,
-       .tokens = 300,
-       .mostNew = 4,
-       .pageSize = 32},
-      {.name = "17_of_a_long_cache",
-       .group = 17,
-       .kvHeads = 1,
-       .dtype = DType::kBf16,
-       .batch = 1,
-       .tokens = 1300,
-       .mostNew = 8,
-       .pageSize = 64,
-       .isLong = true},
-  };
+  static const std::vector<HeadsShape> shapes = servedCases<HeadsShape>(
+      {
+          {.name = "1", .group = 1, .kvHeads = 2, .dtype = DType::kF16},
+          {.name = "3", .group = 3, .kvHeads = 2, .dtype = DType::kBf16, .mostNew = 2, .pageSize = 32},
+          {.name = "16", .group = 16, .kvHeads = 2, .dtype = DType::kF32, .mostNew = 3},
+          {.name = "17", .group = 17, .kvHeads = 2, .dtype = DType::kF32, .pageSize = 48},
+          {.name = "17_of_many_queries", .group = 17, .kvHeads = 2, .dtype = DType::kBf16, .batch = 8, .mostNew = 8},
+          {.name = "128", .group = 128, .kvHeads = 1, .dtype = DType::kF16, .mostNew = 2, .pageSize = 16},
+          // More than one program of a GPU has registers for.
+          {.name = "128_of_192_and_128",
+           .group = 128,
+           .kvHeads = 1,
+           .dtype = DType::kBf16,
+           .qkDim = 192,
+           .vDim = 128,
+           .batch = 1,
+           .mostNew = 4},
+          {.name = "16_of_192_and_128",
+           .group = 16,
+           .kvHeads = 4,
+           .dtype = DType::kBf16,
+           .qkDim = 192,
+           .vDim = 128,
+           .batch = 1,
+           .tokens = 300,
+           .mostNew = 4,
+           .pageSize = 32},
+          {.name = "17_of_a_long_cache",
+           .group = 17,
+           .kvHeads = 1,
+           .dtype = DType::kBf16,
+           .batch = 1,
+           .tokens = 1300,
+           .mostNew = 8,
+           .pageSize = 64,
+           .isLong = true},
+      },
+      decodeSpec);
   return shapes;
 }
 
@@ -66,34 +91,13 @@ protected:
     makeReadyForSuite(headsShapes(),
                       [](const HeadsShape &shape) { return std::pair(decodeSpec(shape), maxima(shape)); });
   }
-  static Spec specOf(const HeadsShape &shape) {
-    Spec spec = smallSpec(shape.dtype);
-    spec.kvHeads = shape.kvHeads;
-    spec.queryHeads = shape.kvHeads * shape.group;
-    spec.qkDim = shape.qkDim;
-    spec.vDim = shape.vDim;
-    if (shape.isLong) {
-      spec.cmpBlock = 4;
-      spec.cmpStride = 2;
-      spec.selBlock = 64;
-      spec.selCount = 16;
-      spec.window = 1000;
-    }
-    return spec;
-  }
   static CacheShape cacheOf(const HeadsShape &shape) {
     const int64_t page = std::max(shape.pageSize, 16);
     const int64_t least = shape.isLong ? 2049 : shape.tokens; // what is planned for, more than what comes
     return {.room = (least + page - 1) / page * page, .mostNew = shape.mostNew, .pageSize = shape.pageSize, .seed = 11};
   }
-  static Spec decodeSpec(const HeadsShape &shape) {
-    Spec spec = specOf(shape);
-    spec.op = Operator::kDecode;
-    spec.pageSize = shape.pageSize;
-    return spec;
-  }
   static Maxima maxima(const HeadsShape &shape) {
-    return {shape.batch, shape.batch * shape.mostNew, shape.mostNew, cacheOf(shape).room};
+    return {shape.batch, shape.batch * servedNew(shape.mostNew), servedNew(shape.mostNew), cacheOf(shape).room};
   }
 };
 INSTANTIATE_TEST_SUITE_P(Heads, DecodeHeads, ::testing::ValuesIn(headsShapes()),

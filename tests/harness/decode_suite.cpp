@@ -51,8 +51,7 @@ TEST_P(DecodeTypes, TokenByTokenIsTheForward) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DecodeTypes,
-                         ::testing::Combine(::testing::Values(DType::kBf16, DType::kF16, DType::kF32),
-                                            ::testing::Bool(), ::testing::Bool()),
+                         ::testing::Combine(::testing::ValuesIn(servedTypes()), ::testing::Bool(), ::testing::Bool()),
                          [](const auto &info) {
                            return std::string(dtypeName(std::get<0>(info.param))) +
                                   (std::get<1>(info.param) ? "_paged" : "_contiguous") +
@@ -171,7 +170,7 @@ TEST_F(DecodeTest, OneCacheServesBothBranches) {
 
 TEST_F(DecodeTest, BranchesThatAreOffNeedNoCache) {
   for (int32_t branches = 1; branches < kAllBranches; ++branches) {
-    Spec spec = smallSpec(DType::kF32);
+    Spec spec = smallSpec(servedTypes().back());
     spec.branches = branches;
     SCOPED_TRACE(branches);
     const OperatorInputs history = tools::drawInputs(spec, {{100}, {100}}, freshSeed());

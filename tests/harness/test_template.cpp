@@ -2,26 +2,30 @@
 
 #include "runtime/base/key_splits.h"
 
+#include <algorithm>
 #include <bit>
 #include <string_view>
 
 namespace nsa::test {
 namespace {
 
-bool isByHand() { return std::string_view(kTestTemplate) == kHopperTemplate; }
+bool isStep() { return std::string_view(kTestTemplate) == kStepTemplate; }
+bool isByHand() { return isStep() || std::string_view(kTestTemplate) == kHopperTemplate; }
 
-bool servesGroup(int32_t group) { return !isByHand() || 64 % group == 0 || group == 128; }
+bool servesGroup(int32_t group) { return !isByHand() || (isStep() ? group <= 64 : 64 % group == 0 || group == 128); }
 
 bool servesDim(int32_t dim) { return !isByHand() || (dim % 8 == 0 && dim <= 256); }
 
-bool attends(Operator op) { return hasVariants(op) || op == Operator::kSelect || op == Operator::kNsa; }
+bool attends(Operator op) {
+  return isStep() ? definitionOf(op).hasCache : hasVariants(op) || op == Operator::kSelect || op == Operator::kNsa;
+}
 
 } // namespace
 
 bool isServed(const Spec &spec) {
   if (!isByHand())
     return true;
-  return attends(spec.op) && spec.dtype != DType::kF32 && spec.pageSize == 0 && servesDim(spec.qkDim) &&
+  return attends(spec.op) && spec.dtype != DType::kF32 && (isStep() || spec.pageSize == 0) && servesDim(spec.qkDim) &&
          servesDim(spec.vDim) && servesGroup(spec.group());
 }
 
@@ -34,8 +38,10 @@ int32_t servedGroup(int32_t group) {
   return servesGroup(group) ? group : static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(group)));
 }
 
+int64_t servedNew(int64_t most) { return isStep() ? std::min<int64_t>(most, 1) : most; }
+
 Maxima servedMaxima(const Spec &spec, Maxima maxima) {
-  if (!isByHand() || !attends(spec.op))
+  if (!isByHand() || isStep() || !attends(spec.op))
     return maxima;
   while (!hasManyRows(spec, maxima))
     maxima.batch *= 2;

@@ -16,6 +16,7 @@ extern const char *const kTestTemplate;
 
 constexpr const char *kTileTemplate = "attention";
 constexpr const char *kHopperTemplate = "attention_sm90";
+constexpr const char *kStepTemplate = "decode_step"; // one launch for a step of decode
 
 // Whether the executable's template serves the attention of a call, and the call has attention. The `require` lines of
 // templates/cuda/sm90/attention.cu are repeated here: a case that the template refuses against these rules fails its
@@ -25,6 +26,8 @@ bool isServed(const Spec &spec);
 const std::vector<DType> &servedTypes();
 // `group`, or the next larger number of heads in a group that the template serves.
 int32_t servedGroup(int32_t group);
+// How many new tokens a step of decode adds to a sequence at most: `most`, or fewer if the template serves fewer.
+int64_t servedNew(int64_t most);
 // Maxima with enough sequences for the template to serve: a template that requires many rows does not serve a plan for
 // few. A plan serves calls with fewer sequences than its maxima have.
 Maxima servedMaxima(const Spec &spec, Maxima maxima);

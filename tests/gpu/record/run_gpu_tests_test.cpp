@@ -47,10 +47,11 @@ protected:
     folder.write("fails", "");
     folder.write("calls", "");
     folder.write("tests", "Suite.\n  Test\n");
-    for (const char *name : {"libexec/nsa/nsa_gpu_attention_test", "libexec/nsa/nsa_hopper_attention_test",
-                             "libexec/nsa/nsa_gpu_device_test", "libexec/nsa/nsa_example_decode",
-                             "libexec/nsa/nsa_gpu_record", "libexec/nsa/nsa_mutate", "libexec/nsa/check-signed-pack",
-                             "libexec/nsa/torch_gradients.py", "tools/compute-sanitizer"}) {
+    for (const char *name :
+         {"libexec/nsa/nsa_gpu_attention_test", "libexec/nsa/nsa_hopper_attention_test",
+          "libexec/nsa/nsa_decode_step_test", "libexec/nsa/nsa_gpu_device_test", "libexec/nsa/nsa_example_decode",
+          "libexec/nsa/nsa_gpu_record", "libexec/nsa/nsa_mutate", "libexec/nsa/check-signed-pack",
+          "libexec/nsa/torch_gradients.py", "tools/compute-sanitizer"}) {
       folder.write(name, stub);
       fs::permissions(folder.file(name), fs::perms::owner_all);
     }

@@ -1,0 +1,79 @@
+// A step of decode in one launch, on its device: long caches, whose keys a cluster divides; the same bits again and
+// again; and what it does not serve.
+#include "tests/harness/decode_fixture.h"
+#include "tests/harness/seed.h"
+#include "tools/support/operator_check.h"
+
+namespace nsa::test {
+namespace {
+
+Spec largeSpec(int32_t group, CmpKind kind = CmpKind::kMean) {
+  Spec spec;
+  spec.op = Operator::kNsa;
+  spec.dtype = DType::kBf16;
+  spec.kvHeads = 2;
+  spec.queryHeads = 2 * group;
+  spec.qkDim = spec.vDim = 128;
+  spec.cmpKind = kind;
+  spec.mlpHidden = 24;
+  return spec;
+}
+
+class DecodeStep : public DecodeTest {
+protected:
+  // The last launch of a plan for one new token of each sequence.
+  nlohmann::json lastLaunch(const Spec &spec, const Maxima &maxima) {
+    Result<tools::PlanHandle> plan =
+        tools::createPlan(session->engine(), spec, maxima, session->accelerator().stream());
+    EXPECT_TRUE(plan.isOk()) << plan.status().toString();
+    return plan ? tools::describePlan(plan->get())["launches"].back() : nlohmann::json();
+  }
+};
+
+TEST_F(DecodeStep, HeadsOf128AreTheForward) {
+  for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear})
+    for (const int32_t page : {0, 64}) {
+      const OperatorInputs history = tools::drawInputs(largeSpec(16, kind), {{1300}, {1300}}, freshSeed());
+      decode(history, {.room = 1344, .pageSize = page, .seed = 3}, evenly(1300, 1));
+      EXPECT_EQ(description["launches"].size(), kind == CmpKind::kMean ? 1u : 4u) << description.dump(2);
+      ASSERT_FALSE(HasFailure());
+    }
+}
+
+// Clusters run in any order, and the sums of a step in one.
+TEST_F(DecodeStep, RepeatsGiveTheSameBits) {
+  const OperatorInputs history = tools::drawInputs(largeSpec(16), {{1300, 700}, {1300, 700}}, freshSeed());
+  const auto feedAll = [&] {
+    feed(history, {.room = 1344, .pageSize = 64, .layout = Layout::kPacked, .seed = 3}, [](const DecodeRun &run) {
+      return std::vector<int64_t>{std::min<int64_t>(1, 1300 - run.length(0)),
+                                  std::min<int64_t>(1, 700 - run.length(1))};
+    });
+    return collected;
+  };
+  const NamedTensors first = feedAll();
+  ASSERT_FALSE(HasFailure());
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    const NamedTensors again = feedAll();
+    for (const auto &[name, tensor] : first)
+      ASSERT_EQ(again.at(name).bytes, tensor.bytes) << tensorName(name) << ", repeat " << repeat;
+  }
+}
+
+// A name that no kernel of a plan has is ignored. What the kernel refuses is an error.
+TEST_F(DecodeStep, ServesOneTokenOfTheTypesOfMatrixUnits) {
+  Spec spec = largeSpec(16);
+  spec.op = Operator::kDecode;
+  EXPECT_EQ(lastLaunch(spec, {.batch = 4, .tokensQ = 4, .seqlenQ = 1, .seqlenK = 8192}).value("operator", ""),
+            kStepTemplate);
+  EXPECT_EQ(lastLaunch(spec, {.batch = 4, .tokensQ = 8, .seqlenQ = 2, .seqlenK = 8192}).value("operator", ""), "merge");
+  spec.dtype = DType::kF32;
+  const Result<tools::PlanHandle> refused =
+      tools::createPlan(session->engine(), spec, {.batch = 4, .tokensQ = 4, .seqlenQ = 1, .seqlenK = 8192},
+                        session->accelerator().stream());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.status().code(), ErrorCode::kUnsupported) << refused.status().toString();
+  EXPECT_NE(refused.status().toString().find("dtype_bytes == 2"), std::string::npos) << refused.status().toString();
+}
+
+} // namespace
+} // namespace nsa::test
