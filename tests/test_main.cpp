@@ -2,6 +2,8 @@
 // their own: 77 when nothing failed and every test skipped (`--any-skip-skips`: at least one skipped). A
 // regular expression on the output would do the same but also turns failures beside a skip into skips.
 // A filter that leaves no test is a failure: nothing would have been tested.
+#include "tests/harness/seed.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -17,11 +19,22 @@ class SkipReasons : public testing::EmptyTestEventListener {
   }
 };
 
+// A failure is told with the seed that the test drew, so that the output of tests that pass need not be kept.
+class FailedSeeds : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo &) override { nsa::test::drawnSeed = -1; }
+  void OnTestPartResult(const testing::TestPartResult &result) override {
+    if (result.failed() && nsa::test::drawnSeed >= 0)
+      std::printf("NSA_TEST_SEED=%lld\n", static_cast<long long>(nsa::test::drawnSeed));
+  }
+};
+
 } // namespace
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  testing::UnitTest::GetInstance()->listeners().Append(new SkipReasons); // GoogleTest's own from here
+  testing::TestEventListeners &listeners = testing::UnitTest::GetInstance()->listeners();
+  listeners.Append(new SkipReasons); // GoogleTest's own from here
+  listeners.Append(new FailedSeeds);
   bool anySkipSkips = argc > 1 && std::strcmp(argv[1], "--any-skip-skips") == 0;
   int result = RUN_ALL_TESTS();
   const testing::UnitTest &tests = *testing::UnitTest::GetInstance();
