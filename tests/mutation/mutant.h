@@ -30,6 +30,8 @@ struct Mutant {
   std::vector<std::string> filters() const;
   // The program, beside this one, that has the tests for a device, "cpu" or "gpu".
   std::string program(std::string_view device) const {
+    if (file.find("/decode_") != std::string_view::npos)
+      return "nsa_decode_step_test";
     const bool isForHopper = file.find("/sm90/") != std::string_view::npos;
     return "nsa_" + (isForHopper ? "hopper" : std::string(device)) + "_attention_test";
   }
@@ -45,6 +47,8 @@ std::span<const Mutant> gradientMutants();
 std::span<const Mutant> compressionGradientMutants();
 // Of templates/device and templates/cuda.
 std::span<const Mutant> deviceMutants();
+// Of the kernel decode_step.
+std::span<const Mutant> stepMutants();
 
 std::vector<Mutant> allMutants();
 

@@ -1,0 +1,198 @@
+// One step of decode in one launch, scheduled by hand for sm_90a: a new token of each sequence is appended to the
+// cache, the compressed row that it completes is made, and its queries attend the three branches.
+// docs/specification.md defines the results (sections 3 to 10). The kernels of templates/tile that it replaces are cache_sequences, append,
+// compress_mean, split_attention, scores, rank, ascend and merge.
+//
+// A cluster of blocks serves one sequence and one key/value head. Each block attends a part of the keys of each branch
+// (decode_place.cuh, decode_ring.cuh, decode_attend.cuh). Blocks send what they find straight into the shared memory of
+// the block that needs it (decode_exchange.cuh): the maxima and sums of the compressed branch, which make the
+// probabilities, the best selection blocks (decode_select.cuh), and the results, of which each block adds up a slice
+// (decode_result.cuh). A warp of its own writes the new token and raises the length (decode_append.cuh).
+//
+// The time of a step is the latency of what must follow each other: the length, the pages, the compressed keys, the
+// lists, the selected keys. What does not depend on lists stands in the waits: the window and the sums of the
+// compressed branch are computed while the selected keys are loaded.
+//
+//! kernel  decode_step_sm90 serves decode_step
+//! targets sm_90a
+//! fixed   dtype, qk_dim, v_dim, group, page_size, cmp_block, cmp_stride, cmp_kind, sel_block, sel_count, gate
+//! fixed   gate_per_group, branches, room, pairs
+//! require dtype_bytes == 2
+// Rows are copied in pieces of 16 bytes.
+//! require qk_dim % 8 == 0 && v_dim % 8 == 0 && qk_dim <= 256 && v_dim <= 256 && group <= 64
+//! const   appends = cmp_kind == mean
+//! const   sigmoid_gates = gate == sigmoid, softmax_gates = gate == softmax
+//! choice  cluster = 1 | 2 | 4 | 8 | 16
+//! choice  stages = 2 | 3 | 4
+//! const   heads = group > 32 ? 64 : roundup(group, 16), qk_pad = roundup(qk_dim, 32), v_pad = roundup(v_dim, 64)
+//! const   inner = sel_block / cmp_stride, before = cmp_block / cmp_stride - 1
+//! const   room_blocks = ceildiv(room, sel_block)
+//! const   ranks = branches / 2 % 2 != 0 && room_blocks > sel_count
+//! const   compressed = branches % 2 != 0 || ranks
+//! const   share = ceildiv(room_blocks, cluster), kept = min(sel_count, share)
+//! const   local_keys = ranks ? share * inner + before : 0
+//! const   score_pitch = ranks ? roundup(max(local_keys - 8, 0), 32) + 8 : 8
+//! const   slice = roundup(ceildiv(group * v_dim, cluster), 4)
+// Shared memory beside the ring of keys: queries, results and sums of all blocks, scores of selection, and the rest.
+//! const   exchange_bytes = 3 * cluster * (4 * slice + 8 * heads) + heads * 28
+//! const   list_bytes = 4 * roundup(share, 4) + 8 * roundup(cluster * kept, 4)
+//! const   rank_bytes = ranks ? 4 * (group + 1) * score_pitch + list_bytes : 0
+//! const   page_count = page_size == 0 ? 0 : ceildiv(room, max(page_size, 1))
+//! const   table_entries = appends && ranks && page_count <= 4096 ? page_count : 0
+//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 256
+//! const   query_bytes = (1 + compressed) * heads * (2 * qk_pad + 16)
+//! const   fixed_bytes = exchange_bytes + rank_bytes + rest_bytes + query_bytes
+//! const   key_bytes = 2 * (qk_pad + v_pad) + 32
+// Tiles of 32 keys are for heads and groups so large that two stages of 64 keys do not fit.
+//! const   key_tile = heads == 16 || fixed_bytes + 128 * key_bytes + heads * 272 <= 232448 ? 64 : 32
+//! const   shared_bytes = fixed_bytes + stages * key_tile * key_bytes + heads * (2 * key_tile + 16 + 2 * key_tile)
+//! require shared_bytes <= 232448
+// More blocks share the latency of the keys of one pair of a sequence and a head, but more clusters than fit at once
+// take turns. Few multiprocessors have 15 free neighbours.
+//! const   crowd = cluster * pairs
+//! cost    (crowd > 128 ? 16 * crowd : 16384 / crowd) + (cluster == 16 && pairs > 4 ? 512 : 0) + abs(stages - 3)
+//! shared  shared_bytes
+//! grid    cluster, kv_heads, batch
+//! threads 288
+//! param view q dtype 3
+//! param view q_cmp dtype 3
+//! param view k_sel_cache dtype 3 paged page_size
+//! param view v_sel_cache dtype 3 paged page_size
+//! param view k_win_cache dtype 3 paged page_size
+//! param view v_win_cache dtype 3 paged page_size
+//! param view k_comp dtype 3 paged page_size / cmp_stride
+//! param view v_comp dtype 3 paged page_size / cmp_stride
+//! param view gates dtype 4
+//! param view out dtype 3
+//! param view reads int32 3
+//! param view o_cmp dtype 3
+//! param view o_sel dtype 3
+//! param view o_win dtype 3
+//! param view lse_cmp fp32 3
+//! param view lse_sel fp32 3
+//! param view lse_win fp32 3
+//! param view block_list int32 4
+//! param view cu_seqlens_q int32 1 if appends
+//! param view cache_seqlens int32 1 if appends
+//! param view block_table int32 2 if appends && page_size > 0
+//! param view k_sel dtype 3 if appends
+//! param view v_sel dtype 3 if appends
+//! param view k_win dtype 3 if appends
+//! param view v_win dtype 3 if appends
+//! param view k_cmp dtype 3 if appends
+//! param view v_cmp dtype 3 if appends
+//! param view k_raw dtype 3 if appends
+//! param view v_raw dtype 3 if appends
+//! param view arrivals int32 2 if appends
+//! param view status int32 1 if appends
+//! param view sequences int32 2 if !appends
+//! param i32 kv_heads
+//! param i32 window
+//! param i32 init_blocks
+//! param i32 local_blocks
+//! param f32 scale_log2
+//! param i32 capacity if appends
+//! param i32 pages if appends
+//! param i32 max_seqlen_q if appends
+//! param i32 max_seqlen_k if appends
+//! param i32 total_q if appends
+//! param i32 seqlen_q if appends
+//! const   bad_cu_seqlens_q = status_bad_cu_seqlens_q, bad_cache_seqlens = status_bad_cache_seqlens
+//! const   seqlen_q_over_maximum = status_seqlen_q_over_maximum, cache_full = status_cache_full
+//! const   seqlen_k_over_maximum = status_seqlen_k_over_maximum, bad_page = status_bad_page
+
+#include "report.cuh"
+#include "sm90/decode_append.cuh"
+#include "sm90/decode_branches.cuh"
+#include "sm90/ptx_block.cuh"
+
+using namespace nsa;
+
+${facts}
+using Shape = DecodeShape<Facts>;
+
+${arguments}
+
+// Whether all rows begin at multiples of 16 bytes. Absent tensors do not count.
+template <typename Args> NSA_DEVICE bool rows_aligned(const Args &args) {
+  const auto fits = [](const auto &view) { return !view.present() || view.rows_aligned(); };
+  bool aligned = fits(args.q) && fits(args.q_cmp) && fits(args.k_sel_cache) && fits(args.v_sel_cache) &&
+                 fits(args.k_win_cache) && fits(args.v_win_cache) && fits(args.k_comp) && fits(args.v_comp);
+  if constexpr (Facts::kAppends)
+    aligned = aligned && fits(args.k_sel) && fits(args.v_sel) && fits(args.k_win) && fits(args.v_win) &&
+              fits(args.k_cmp) && fits(args.v_cmp) && fits(args.k_raw) && fits(args.v_raw);
+  return aligned;
+}
+
+// A thread does not end before its copies.
+NSA_DEVICE void finish_copies() {
+  commit_copies();
+  wait_copies<0>();
+}
+
+// Reports a broken rule once for its sequence.
+template <typename Args> NSA_DEVICE void report_code(const Args &args, const DecodePlace &place, int32 code) {
+  if constexpr (Facts::kAppends)
+    report(code != 0 && place.rank == 0 && place.kv_head == 0, code, place.sequence, args.status);
+}
+
+// The arguments differ between kernels, so what uses them is a template.
+template <typename Args> NSA_DEVICE void step(const Args &args) {
+  const DecodeMemory<Shape> memory(block_memory());
+  const bool is_clerk = shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0) == Shape::kWarps;
+  if (threadIdx.x == 0)
+    make_barriers(memory, static_cast<int32>(blockIdx.x));
+  const DecodePlace place = find_place<Shape>(args);
+  if (!place.runs) {
+    report_code(args, place, place.code);
+    return;
+  }
+
+  // Loads begin before all pages are checked: each checks its own page.
+  const bool aligned = rows_aligned(args);
+  DecodeRing<Shape, Args> ring(args, place, memory, aligned);
+  if (!is_clerk) {
+    clear_padding(memory);
+    if constexpr (Shape::kCompressed)
+      copy_queries<Shape>(memory.queries(kCompressedQueries), args.q_cmp, place, aligned);
+    if (!shares_queries<Shape>(args))
+      copy_queries<Shape>(memory.queries(kTokenQueries), args.q, place, aligned);
+    ring.load_ahead(0);
+  }
+  if (is_clerk)
+    make_gates(args, place, memory);
+  if constexpr (Facts::kAppends) {
+    if (any_thread(finds_bad_page(args, memory, place.sequence, place.position + 1))) {
+      finish_copies();
+      report_code(args, place, Facts::kBadPage);
+      return;
+    }
+  } else {
+    __syncthreads();
+  }
+  cluster_arrive_relaxed();
+
+  if (is_clerk) {
+    if constexpr (Facts::kAppends) {
+      const DecodeClerk<Shape, Args> clerk{args, place, aligned};
+      clerk.append();
+      cluster_wait(); // all blocks have read the length
+      clerk.raise_length();
+    } else {
+      cluster_wait();
+    }
+    return;
+  }
+  if constexpr (Facts::kAppends)
+    compress_fresh(args, place, memory);
+  attend_branches(args, place, memory, ring);
+  finish_copies(); // a block without keys has loaded queries for nothing
+}
+
+extern "C" __global__ void
+#if ${cluster} > 1
+__cluster_dims__(${cluster}, 1, 1)
+#endif
+    __launch_bounds__(Shape::kAllThreads, 1) decode_step_sm90(const __grid_constant__ Arguments args) {
+  step(args);
+}

@@ -1,0 +1,138 @@
+// The new token in the cache: its rows, the compressed row that it may complete, and the length of the sequence.
+// templates/tile/append.tile and templates/tile/compress_mean.tile define what is written.
+#pragma once
+
+#include "ptx_convert.cuh"
+#include "ptx_warp.cuh"
+#include "sm90/decode_ring.cuh"
+#include "sm90/ptx_cluster.cuh"
+
+namespace nsa {
+
+// Makes the compressed row that the new token completes, in the blocks that use it. It is the mean of the ring's rows
+// and of the new row. The block that owns the row stores it.
+template <typename Shape, typename Arguments>
+NSA_DEVICE void compress_fresh(const Arguments &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
+  using T = typename Shape::Element;
+  constexpr int32 kBlock = Shape::Facts::kCmpBlock;
+  const bool owns = place.owns_fresh(Shape::kInner);
+  if (!(owns || place.uses_fresh()) || !args.k_comp.present())
+    return;
+  const PoolRow at = find_row(args.k_comp, place.k_entry, place.fresh_key, owns, args.pages);
+  const uint32 first_place = static_cast<uint32>(place.position + 1) % kBlock; // of the block's first token
+#pragma unroll 1
+  for (int32 i = threadIdx.x; i < Shape::kQkDim + Shape::kVDim; i += Shape::kThreads) {
+    const bool of_keys = i < Shape::kQkDim;
+    const int32 column = of_keys ? i : i - Shape::kQkDim;
+    const View<T, 3> &target = of_keys ? static_cast<const View<T, 3> &>(args.k_comp) : args.v_comp;
+    const View<T, 3> &ring = of_keys ? args.k_raw : args.v_raw;
+    const View<T, 3> &tokens = of_keys ? args.k_cmp : args.v_cmp;
+    if (!tokens.present())
+      continue;
+    const T *old = row_address(ring, place.sequence, 0, place.kv_head) + column;
+    const T newest = row_address(tokens, place.q_entry, place.q_time, place.kv_head)[column];
+    float sum = 0;
+#pragma unroll 16
+    for (int32 token = 0; token < kBlock - 1; ++token) {
+      const int32 ring_place = first_place + token < kBlock ? first_place + token : first_place + token - kBlock;
+      sum += to_float(old[ring_place * ring.strides[1]]);
+    }
+    const T mean = to<T>((sum + to_float(newest)) / static_cast<float>(kBlock));
+    reinterpret_cast<T *>(memory.fresh())[i] = mean;
+    if (owns && target.present())
+      row_address(target, at.first, at.second, place.kv_head)[column] = mean;
+  }
+  meet<Shape>();
+}
+
+// The clerk's warp of each block writes some of the rows of the new token, and raises the length of the sequence. It
+// keeps no other warp waiting.
+template <typename Shape, typename Arguments> struct DecodeClerk {
+  using T = typename Shape::Element;
+
+  NSA_DEVICE void append() const {
+    const bool one_k_pool = args.k_win_cache.data == args.k_sel_cache.data;
+    const bool one_v_pool = args.v_win_cache.data == args.v_sel_cache.data;
+    append_row<Shape::kQkDim>(0, args.k_sel, args.k_sel_cache);
+    append_row<Shape::kVDim>(1, args.v_sel, args.v_sel_cache);
+    if (!one_k_pool)
+      append_row<Shape::kQkDim>(2, args.k_win, args.k_win_cache);
+    if (!one_v_pool)
+      append_row<Shape::kVDim>(3, args.v_win, args.v_win_cache);
+    const int32 ring_place = place.position % Shape::Facts::kCmpBlock;
+    const PoolRow in_ring = {place.sequence, ring_place, true};
+    write_row<Shape::kQkDim>(4, args.k_cmp, args.k_raw, in_ring);
+    write_row<Shape::kVDim>(5, args.v_cmp, args.v_raw, in_ring);
+  }
+
+  // All clusters of the sequence read its length, so only the last of them to come here may change it. Each leaves a
+  // mark for its head, and the one that sees the marks of all heads raises the length and clears the marks. The memory
+  // of the marks is not initialised. A mark is a number of 64 bits that depends on the sequence and its length, so what
+  // lies there before is no mark. All blocks of the cluster have read the length.
+  NSA_DEVICE void raise_length() const {
+    if (place.rank != 0)
+      return;
+    const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+    const uint64 mark = mark_of(place.sequence, place.position);
+    if (args.kv_heads > 1) {
+      if (lane == 0)
+        store_mark(mark_at(place.kv_head), mark);
+      __syncwarp();
+      fence_marks();
+      bool missing = false;
+      for (int32 head = lane; head < args.kv_heads; head += kWarpSize)
+        missing |= load_mark(mark_at(head)) != mark;
+      if (any_lane(missing))
+        return;
+      for (int32 head = lane; head < args.kv_heads; head += kWarpSize)
+        store_mark(mark_at(head), 0);
+    }
+    if (lane == 0)
+      args.cache_seqlens.set(args.cache_seqlens.at(place.sequence).offset, place.position + 1);
+  }
+
+  const Arguments &args;
+  const DecodePlace &place;
+  const bool aligned;
+
+private:
+  template <int32 kColumns, typename New, typename Pool>
+  NSA_DEVICE void append_row(int32 task, const New &rows, const Pool &pool) const {
+    if (task % Shape::kCluster == place.rank && pool.present())
+      write_row<kColumns>(task, rows, pool, find_row(pool, place.k_entry, place.position, true, args.pages));
+  }
+
+  template <int32 kColumns>
+  NSA_DEVICE void write_row(int32 task, const View<T, 3> &rows, const View<T, 3> &target, const PoolRow &at) const {
+    if (task % Shape::kCluster != place.rank || !rows.present() || !target.present())
+      return;
+    constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T));
+    const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+    const T *from = row_address(rows, place.q_entry, place.q_time, place.kv_head);
+    T *to = row_address(target, at.first, at.second, place.kv_head);
+    if (aligned) {
+#pragma unroll 1
+      for (int32 chunk = lane; chunk < kColumns / kLanes; chunk += kWarpSize)
+        reinterpret_cast<Chunk *>(to)[chunk] = reinterpret_cast<const Chunk *>(from)[chunk];
+    } else {
+#pragma unroll 1
+      for (int32 column = lane; column < kColumns; column += kWarpSize)
+        to[column] = from[column];
+    }
+  }
+
+  NSA_DEVICE uint64 *mark_at(int32 head) const {
+    return reinterpret_cast<uint64 *>(args.arrivals.data + args.arrivals.at(place.sequence, head).offset);
+  }
+
+  // Mixes the bits of both numbers (the finalizer of splitmix64). No mark is 0.
+  NSA_DEVICE static uint64 mark_of(int32 sequence, int32 length) {
+    uint64 x = static_cast<uint64>(static_cast<uint32>(sequence)) << 32 | static_cast<uint32>(length);
+    x += 0x9e3779b97f4a7c15ull;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return (x ^ x >> 31) | 1;
+  }
+};
+
+} // namespace nsa

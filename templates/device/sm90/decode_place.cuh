@@ -1,0 +1,159 @@
+// Where the sequence of a block lies, which of its keys the block attends, and whether its lengths keep the rules.
+#pragma once
+
+#include "paged_view.cuh"
+#include "sm90/decode_shape.cuh"
+#include "sm90/ptx_mark.cuh"
+
+namespace nsa {
+
+struct DecodePlace {
+  int32 sequence;
+  int32 kv_head;
+  int32 rank; // the block's number in its cluster
+  int32 code; // the rule that the sequence breaks, or 0
+  bool runs;  // there is a new token, and no rule is broken
+  int32 q_entry;
+  int32 q_time;
+  int32 k_entry;
+  int32 position; // of the new token
+  // Compressed keys [first_key, past_key) are scored, and those from attended_key on are attended. Keys below 0 do not
+  // exist. The block owns the selection blocks [first_block, past_block) of all `blocks` up to the query's own.
+  int32 visible;
+  int32 fresh_key; // the compressed key that the new token completes, or -1
+  int32 first_key;
+  int32 attended_key;
+  int32 past_key;
+  int32 blocks;
+  int32 first_block;
+  int32 past_block;
+  bool ranks; // there are more blocks than a list has places
+  int32 listed;
+  // The block's part of the window.
+  int32 first_token;
+  int32 past_token;
+
+  // Whether the block owns the new compressed key, and whether it scores it.
+  NSA_DEVICE bool owns_fresh(int32 inner) const {
+    return fresh_key >= first_block * inner && fresh_key < past_block * inner;
+  }
+  NSA_DEVICE bool uses_fresh() const { return fresh_key >= 0 && fresh_key >= first_key && fresh_key < past_key; }
+};
+
+// What the lengths in device memory say. They may be anything, so no number is used before it was checked.
+struct DecodeLengths {
+  int32 tokens; // with the new token
+  int32 added;  // 0 or 1
+  int32 q_first;
+  int32 code; // pages excepted
+};
+
+// The same checks in the same order as templates/tile/cache_sequences.tile.
+template <typename Shape, typename Arguments>
+NSA_DEVICE DecodeLengths check_lengths(const Arguments &args, int32 sequence) {
+  using Facts = typename Shape::Facts;
+  const int32 given = load_number(args.cache_seqlens.data + args.cache_seqlens.at(sequence).offset);
+  int32 first = 0;
+  int32 added = args.seqlen_q;
+  bool bad_offsets = false;
+  if (args.cu_seqlens_q.present()) {
+    first = load_scalar(args.cu_seqlens_q, sequence);
+    const int32 end = load_scalar(args.cu_seqlens_q, sequence + 1);
+    bad_offsets = first < 0 || end < first || first > (sequence == 0 ? 0 : args.total_q) || end > args.total_q;
+    added = bad_offsets ? 0 : end - first;
+  }
+  const bool bad_length = given < 0 || given > args.capacity;
+  const int32 length = bad_length ? 0 : given;
+  const bool full = added > args.capacity - length;
+  const int32 tokens = full ? length : length + added;
+  const int32 code = bad_offsets                                           ? Facts::kBadCuSeqlensQ
+                     : bad_length                                          ? Facts::kBadCacheSeqlens
+                     : added > min(args.max_seqlen_q, 1)                   ? Facts::kSeqlenQOverMaximum
+                     : full                                                ? Facts::kCacheFull
+                     : tokens > min(args.max_seqlen_k, int32{Facts::kRoom}) ? Facts::kSeqlenKOverMaximum
+                                                                           : 0;
+  return {tokens, added, first, code};
+}
+
+// Whether a page of the sequence does not exist. The threads that attend take a part of the pages each. They keep the
+// table in shared memory, where there is room for it: L1 forgets it when the cluster meets.
+template <typename Shape, typename Arguments>
+NSA_DEVICE bool finds_bad_page(const Arguments &args, const DecodeMemory<Shape> &memory, int32 sequence,
+                               int32 tokens) {
+  bool bad = false;
+  if constexpr (Shape::Facts::kPageSize > 0) {
+    const int32 *table = args.block_table.data + args.block_table.at(sequence, 0).offset;
+    const int64 stride = args.block_table.strides[1];
+    const int32 past = (tokens + Shape::Facts::kPageSize - 1) / Shape::Facts::kPageSize;
+#pragma unroll 4
+    for (int32 i = threadIdx.x; threadIdx.x < Shape::kThreads && i < past; i += Shape::kThreads) {
+      const int32 page = load_unchanging(table + i * stride);
+      bad |= static_cast<uint32>(page) >= static_cast<uint32>(args.pages);
+      if constexpr (Shape::kTableEntries > 0)
+        memory.numbers(Shape::kTableAt)[i] = page;
+    }
+  }
+  return bad;
+}
+
+// The part of the sequence that the block takes. `place` has the numbers of the block. `tokens` counts the new token.
+template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 tokens, int32 visible, int32 window) {
+  using Facts = typename Shape::Facts;
+  constexpr int32 kCluster = Shape::kCluster;
+  place.position = tokens - 1;
+  place.visible = visible;
+  const int32 behind = tokens - Facts::kCmpBlock;
+  place.fresh_key =
+      Facts::kAppends && behind >= 0 && behind % Facts::kCmpStride == 0 ? behind / Facts::kCmpStride : -1;
+
+  place.blocks = place.position / Facts::kSelBlock + 1;
+  place.ranks = Shape::kRanks && place.blocks > Facts::kSelCount;
+  place.listed = Shape::kHasSel ? min(place.blocks, Facts::kSelCount) : 0;
+  const int32 share = (place.blocks + kCluster - 1) / kCluster;
+  place.first_block = min(place.rank * share, place.blocks);
+  place.past_block = min(place.first_block + share, place.blocks);
+
+  const bool scores = Shape::kHasCmp || place.ranks;
+  const bool owns = place.past_block > place.first_block;
+  place.attended_key = place.first_block * Shape::kInner;
+  place.first_key = place.attended_key - (place.ranks ? Shape::kBefore : 0);
+  place.past_key = scores && owns ? min(place.past_block * Shape::kInner, visible) : place.first_key;
+
+  const int32 width = min(window, tokens);
+  const int32 part = (width + kCluster - 1) / kCluster;
+  place.first_token = min(tokens - width + place.rank * part, tokens);
+  place.past_token = Shape::kHasWin ? min(place.first_token + part, tokens) : place.first_token;
+}
+
+// The place of the block. A kernel that appends checks the lengths and computes it, and otherwise it is in the table
+// that the kernel `cache_sequences` wrote.
+template <typename Shape, typename Arguments> NSA_DEVICE DecodePlace find_place(const Arguments &args) {
+  using Facts = typename Shape::Facts;
+  DecodePlace place = {};
+  place.sequence = blockIdx.z;
+  place.kv_head = blockIdx.y;
+  place.rank = blockIdx.x;
+  if constexpr (Facts::kAppends) {
+    const DecodeLengths lengths = check_lengths<Shape>(args, place.sequence);
+    const bool packed = args.cu_seqlens_q.present();
+    place.code = lengths.code;
+    place.runs = lengths.code == 0 && lengths.added > 0;
+    place.q_entry = packed ? 0 : place.sequence;
+    place.q_time = packed ? lengths.q_first : 0;
+    place.k_entry = place.sequence;
+    const int32 tokens = place.runs ? lengths.tokens : 1;
+    const int32 overlap = Facts::kCmpBlock - Facts::kCmpStride;
+    divide_keys<Shape>(place, tokens, max(tokens - overlap, 0) / Facts::kCmpStride, args.window);
+  } else {
+    const auto field = [&](int32 number) { return load_scalar(args.sequences, place.sequence, number); };
+    place.runs = field(Facts::kSequenceQLength) > 0;
+    place.q_entry = field(Facts::kSequenceQEntry);
+    place.q_time = field(Facts::kSequenceQBegin);
+    place.k_entry = field(Facts::kSequenceKEntry);
+    const int32 tokens = place.runs ? field(Facts::kSequenceKLength) : 1;
+    divide_keys<Shape>(place, tokens, field(Facts::kSequenceCLength), args.window);
+  }
+  return place;
+}
+
+} // namespace nsa

@@ -1,0 +1,122 @@
+// What a step of decode writes: the branches added up over the blocks of the cluster and weighted with their gates, and
+// the optional results of single branches.
+#pragma once
+
+#include "sm90/decode_exchange.cuh"
+
+namespace nsa {
+
+inline constexpr float kLog2E = 1.4426950408889634f;
+inline constexpr float kLn2 = 0.6931471805599453f;
+
+// Makes the weights of the branches of each head: the given numbers, or the sigmoid of each, or one softmax over all
+// three. The softmax counts the gate of a branch that is off too. One warp does it for all heads.
+template <typename Shape, typename Arguments>
+NSA_DEVICE void make_gates(const Arguments &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
+  using Facts = typename Shape::Facts;
+#pragma unroll 1
+  for (int32 head = threadIdx.x % kWarpSize; head < Shape::kGroup; head += kWarpSize) {
+    const int32 row = Facts::kGatePerGroup ? place.kv_head : place.kv_head * Shape::kGroup + head;
+    float x[kDecodeBranches];
+#pragma unroll
+    for (int32 branch = 0; branch < kDecodeBranches; ++branch)
+      x[branch] = to_float(args.gates.data[args.gates.at(place.q_entry, place.q_time, row, branch).offset]);
+    const float top = max_number(max_number(x[0], x[1]), x[2]);
+    float sum = 0;
+#pragma unroll
+    for (int32 branch = 0; branch < kDecodeBranches; ++branch)
+      sum += exp2_approx((x[branch] - top) * kLog2E);
+#pragma unroll
+    for (int32 branch = 0; branch < kDecodeBranches; ++branch) {
+      float gate = x[branch];
+      if constexpr (Facts::kSoftmaxGates != 0)
+        gate = exp2_approx((gate - top) * kLog2E) / sum;
+      else if constexpr (Facts::kSigmoidGates != 0)
+        gate = 1 / (1 + exp2_approx(gate * -kLog2E));
+      memory.floats(Shape::kGatesAt)[branch * Shape::kHeads + head] = gate;
+    }
+  }
+}
+
+template <typename Shape, typename Arguments> struct DecodeResult {
+  using T = typename Shape::Element;
+
+  // Adds the weighted results of a branch to the slice of the block, which is kept in shared memory in the place of
+  // what this block itself sent of the branch `kFirst`. The last branch is not kept there but written.
+  template <int32 kBranch, int32 kFirst, bool kLast> NSA_DEVICE void add(const View<T, 3> &single) const {
+    float *slice = memory.partials(kFirst, 0);
+#pragma unroll 1
+    for (int32 i = threadIdx.x; i < slice_size<Shape>(place.rank); i += Shape::kThreads) {
+      const int32 element = place.rank * Shape::kSlice + i;
+      const int32 head = element / Shape::kVDim;
+      float sum = 0;
+      const WholeSoftmax whole = add_softmax(memory, kBranch, head, args.scale_log2, [&](int32 rank, float weight) {
+        sum = fmaf(weight, memory.partials(kBranch, rank)[i], sum);
+      });
+      const float value = sum * whole.norm();
+      store(single, element, value);
+      const float before = kBranch == kFirst ? 0 : slice[i];
+      const float total = fmaf(value, memory.floats(Shape::kGatesAt)[kBranch * Shape::kHeads + head], before);
+      if constexpr (kLast)
+        store(args.out, element, total);
+      else
+        slice[i] = total;
+    }
+  }
+
+  // The first block of the cluster writes the log-sum-exps.
+  NSA_DEVICE void store_lse(const View<float, 3> &lse, int32 branch) const {
+    const int32 head = threadIdx.x;
+    if (place.rank != 0 || head >= Shape::kGroup || !lse.present())
+      return;
+    const WholeSoftmax whole = add_softmax(memory, branch, head, args.scale_log2, [](int32, float) {});
+    *row_address(lse, place.q_entry, place.q_time, place.kv_head * Shape::kGroup + head) =
+        whole.lse(args.scale_log2) * kLn2;
+  }
+
+  // The last block of the cluster writes the list in ascending order, and the number of keys that were attended.
+  NSA_DEVICE void store_list() const {
+    if (place.rank != Shape::kCluster - 1)
+      return;
+    const auto listed = [&](int32 entry) { return listed_block(memory, place, entry); };
+    if constexpr (Shape::kHasSel) {
+      if (args.block_list.present())
+#pragma unroll 1
+        for (int32 i = threadIdx.x; i < Shape::Facts::kSelCount; i += Shape::kThreads) {
+          const int32 block = i < place.listed ? listed(i) : -1;
+          int32 slot = i < place.listed ? 0 : i;
+          for (int32 other = 0; i < place.listed && other < place.listed; ++other)
+            slot += listed(other) < block;
+          args.block_list.set(args.block_list.at(place.q_entry, place.q_time, place.kv_head, slot).offset, block);
+        }
+    }
+    const int32 warp = static_cast<int32>(threadIdx.x) / kWarpSize;
+    if (warp != Shape::kWarps - 1 || !args.reads.present())
+      return;
+    const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+    int32 read = 0;
+#pragma unroll 1
+    for (int32 i = lane; i < place.listed; i += kWarpSize)
+      read += min(place.position + 1 - listed(i) * Shape::Facts::kSelBlock, int32{Shape::Facts::kSelBlock});
+#pragma unroll
+    for (int32 distance = 1; distance < kWarpSize; distance *= 2)
+      read += shuffle_xor(read, distance);
+    read += (Shape::kHasCmp ? place.visible : 0) + (Shape::kHasWin ? min(args.window, place.position + 1) : 0);
+    if (lane == 0)
+      *row_address(args.reads, place.q_entry, place.q_time, place.kv_head) = read;
+  }
+
+  const Arguments &args;
+  const DecodePlace &place;
+  const DecodeMemory<Shape> memory;
+
+private:
+  NSA_DEVICE void store(const View<T, 3> &target, int32 element, float value) const {
+    if (!target.present())
+      return;
+    const int32 head = place.kv_head * Shape::kGroup + element / Shape::kVDim;
+    row_address(target, place.q_entry, place.q_time, head)[element % Shape::kVDim] = to<T>(value);
+  }
+};
+
+} // namespace nsa

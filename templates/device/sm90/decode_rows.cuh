@@ -1,0 +1,112 @@
+// Finds rows in the tensors of the cache, and copies rows of queries, keys and values into shared memory.
+#pragma once
+
+#include "paged_view.cuh"
+#include "sm90/decode_place.cuh"
+#include "shared_tile.cuh"
+
+namespace nsa {
+
+// The rows of a page of a tensor, or 0 for a tensor without pages.
+template <typename Pool> inline constexpr int32 kPageRowsOf = 0;
+template <typename T, int32 kRank, int32 kPageRows>
+inline constexpr int32 kPageRowsOf<PagedView<T, kRank, kPageRows>> = kPageRows;
+
+// The first two coordinates of a row: its sequence and number, or its page and number in the page.
+struct PoolRow {
+  int32 first;
+  int32 second;
+  bool exists;
+};
+
+// Finds row `row` of a sequence. A row whose page the pools do not have is treated as one that does not exist, so that
+// rows can be loaded before all pages were checked. `kept` is the sequence's part of the table of pages in shared
+// memory, or null.
+template <typename Pool>
+NSA_DEVICE PoolRow find_row(const Pool &pool, int32 sequence, int32 row, bool exists, int32 pages,
+                            const int32 *kept = nullptr) {
+  if constexpr (kPageRowsOf<Pool> == 0) {
+    return {sequence, row, exists};
+  } else {
+    constexpr uint32 kRows = kPageRowsOf<Pool>;
+    const uint32 number = static_cast<uint32>(row) / kRows;
+    int32 page = 0;
+    if (exists)
+      page = kept != nullptr ? kept[number]
+                             : load_unchanging(pool.table + static_cast<uint32>(sequence) * pool.table_stride + number);
+    exists = exists && static_cast<uint32>(page) < static_cast<uint32>(pages);
+    return {exists ? page : 0, static_cast<int32>(static_cast<uint32>(row) % kRows), exists};
+  }
+}
+
+// The number of pages that page numbers are checked against. The kernel `cache_sequences` has checked them where this
+// kernel does not append.
+template <typename Shape, typename Arguments> NSA_DEVICE int32 pages_of(const Arguments &args) {
+  if constexpr (Shape::Facts::kAppends)
+    return args.pages;
+  else
+    return 0x7fffffff;
+}
+
+template <typename T> NSA_DEVICE T *row_address(const View<T, 3> &view, int32 first, int32 second, int32 head) {
+  return view.data + view.at(first, second, head).offset;
+}
+
+// kParts threads, each with its own `part`, write a row of kColumns elements to shared memory, or zeros if the row does
+// not exist. The row arrives when the threads have waited for their copies and have met. Rows that do not begin at
+// multiples of 16 bytes are loaded element by element.
+template <int32 kColumns, int32 kParts, typename T>
+NSA_DEVICE void copy_row(unsigned char *target, const T *source, int32 part, bool exists, bool aligned) {
+  constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T));
+  constexpr int32 kChunks = kColumns / kLanes;
+  if (!aligned) {
+#pragma unroll 1
+    for (int32 column = part; column < kColumns; column += kParts)
+      reinterpret_cast<T *>(target)[column] = exists ? source[column] : T{};
+    return;
+  }
+#pragma unroll
+  for (int32 base = 0; base < kChunks; base += kParts) {
+    const int32 chunk = base + part;
+    if (kChunks % kParts == 0 || chunk < kChunks)
+      cp_async_16(shared_address(target) + chunk * kChunkBytes, source + chunk * kLanes, exists ? kChunkBytes : 0);
+  }
+}
+
+// Whether one tile of queries serves all branches.
+template <typename Shape, typename Arguments> NSA_DEVICE bool shares_queries(const Arguments &args) {
+  return Shape::kCompressed && args.q.data == args.q_cmp.data;
+}
+
+// Loads the queries of the group. Rows behind the last head are zeros.
+template <typename Shape, typename View>
+NSA_DEVICE void copy_queries(unsigned char *target, const View &q, const DecodePlace &place, bool aligned) {
+  constexpr int32 kParts = 8;
+  const int32 part = threadIdx.x % kParts;
+#pragma unroll 1
+  for (int32 head = threadIdx.x / kParts; head < Shape::kHeads; head += Shape::kThreads / kParts) {
+    const bool exists = head < Shape::kGroup;
+    const int32 number = place.kv_head * Shape::kGroup + (exists ? head : 0);
+    copy_row<Shape::kQkDim, kParts>(target + head * Shape::kKPitch,
+                                    row_address(q, place.q_entry, place.q_time, number), part, exists, aligned);
+  }
+}
+
+// Zeroes the columns behind qk_dim of all rows of queries and keys. Loads do not write them, and a product reads them.
+template <typename Shape> NSA_DEVICE void clear_padding(const DecodeMemory<Shape> &memory) {
+  constexpr int32 kChunks = (Shape::kQkPad - Shape::kQkDim) * 2 / kChunkBytes;
+  if constexpr (kChunks > 0) {
+    constexpr int32 kKeyRows = Shape::kStages * Shape::kKeyTile;
+    constexpr int32 kRows = kKeyRows + Shape::kQueryTiles * Shape::kHeads;
+#pragma unroll 1
+    for (int32 i = threadIdx.x; i < kRows * kChunks; i += Shape::kThreads) {
+      const int32 row = i / kChunks;
+      unsigned char *begin = row < kKeyRows
+                                 ? memory.keys(row / Shape::kKeyTile) + row % Shape::kKeyTile * Shape::kKPitch
+                                 : memory.queries(0) + (row - kKeyRows) * Shape::kKPitch;
+      reinterpret_cast<Chunk *>(begin + 2 * Shape::kQkDim)[i % kChunks] = {};
+    }
+  }
+}
+
+} // namespace nsa

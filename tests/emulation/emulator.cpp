@@ -1,0 +1,434 @@
+// glibc's fortified longjmp takes a jump to another stack for an error.
+#undef _FORTIFY_SOURCE
+#include "emulator.h"
+
+#include "emulator_state.h"
+#include "ending_memory.h"
+
+#include <algorithm>
+#include <csetjmp>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include <sys/mman.h>
+#include <ucontext.h>
+
+emulator::Index3 threadIdx, blockIdx, gridDim;
+
+namespace emulator {
+
+namespace {
+
+constexpr size_t kStackBytes = 128 * 1024;
+constexpr uint32_t kRankUnit = 1u << 24; // shared::cluster addresses: (rank + 1) * kRankUnit + offset
+
+struct Pool { // memory that all launches use
+  std::vector<unsigned char *> shared;
+  size_t sharedBytes = 0;
+  std::vector<char *> stacks;
+};
+Pool pool;
+
+struct Run {
+  const Launch *launch;
+  const std::function<void()> *kernel;
+  jmp_buf back;
+  std::vector<std::unique_ptr<Fibre>> fibres;
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  std::vector<Fibre *> ready;
+  std::vector<unsigned char *> freeShared;
+  std::vector<char *> freeStacks;
+  std::string error;
+  uint64_t random;
+  int nextCluster = 0;
+  int liveClusters = 0;
+  int live = 0;
+};
+Run *state = nullptr;
+Fibre *self = nullptr;
+
+uint64_t draw() {
+  state->random += 0x9e3779b97f4a7c15ull;
+  uint64_t x = state->random;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+  return x ^ x >> 31;
+}
+
+void runThread();
+
+// What `run` does when a thread jumps back to it.
+enum Back { kBegin = 0, kEnd, kStart };
+
+// Starts the thread `self` on its own stack.
+[[noreturn]] void startThread() {
+  self->started = true;
+  ucontext_t context;
+  getcontext(&context);
+  context.uc_stack = {.ss_sp = self->stack, .ss_flags = 0, .ss_size = kStackBytes};
+  context.uc_link = nullptr;
+  makecontext(&context, runThread, 0);
+  setcontext(&context);
+  std::abort();
+}
+
+// Goes on with a thread that is ready. A jump to a thread is a longjmp, which unlike swapcontext asks nothing of the
+// operating system. Threads start from the stack of `run`, because the stack of a new thread may be the one of the
+// thread that ends here.
+[[noreturn]] void runNext() {
+  std::vector<Fibre *> &ready = state->ready;
+  if (ready.empty() || !state->error.empty())
+    _longjmp(state->back, kEnd);
+  const size_t pick = draw() % ready.size();
+  std::swap(ready[pick], ready.back());
+  self = ready.back();
+  ready.pop_back();
+  threadIdx.x = static_cast<unsigned>(self->thread);
+  blockIdx = self->block->index;
+  if (self->started)
+    _longjmp(self->jump, 1);
+  _longjmp(state->back, kStart);
+}
+
+// Lets others run until something makes this thread ready again.
+void suspend(const char *where) {
+  self->waitsAt = where;
+  if (_setjmp(self->jump) == 0)
+    runNext();
+}
+
+void makeReady(Fibre *fibre) { state->ready.push_back(fibre); }
+void makeReady(std::vector<Fibre *> &fibres) {
+  for (Fibre *fibre : fibres)
+    makeReady(fibre);
+  fibres.clear();
+}
+
+void startCluster() {
+  const Launch &launch = *state->launch;
+  const int number = state->nextCluster++;
+  const int perRow = static_cast<int>(launch.grid.x) / launch.cluster;
+  auto cluster = std::make_unique<Cluster>();
+  for (int rank = 0; rank < launch.cluster; ++rank) {
+    auto block = std::make_unique<Block>();
+    block->cluster = cluster.get();
+    block->rank = static_cast<unsigned>(rank);
+    block->index.x = static_cast<unsigned>(number % perRow * launch.cluster + rank);
+    block->index.y = static_cast<unsigned>(number / perRow) % launch.grid.y;
+    block->index.z = static_cast<unsigned>(number / perRow) / launch.grid.y;
+    block->live = launch.threads;
+    block->warps.resize(static_cast<size_t>(launch.threads) / kWarpSize);
+    block->memory = state->freeShared.back();
+    state->freeShared.pop_back();
+    protectMemory(block->memory, pool.sharedBytes, PROT_READ | PROT_WRITE);
+    std::memset(block->memory, 0xff, pool.sharedBytes);
+    for (int thread = 0; thread < launch.threads; ++thread) {
+      auto fibre = std::make_unique<Fibre>();
+      fibre->block = block.get();
+      fibre->thread = thread;
+      fibre->stack = state->freeStacks.back();
+      state->freeStacks.pop_back();
+      makeReady(fibre.get());
+      state->fibres.push_back(std::move(fibre));
+    }
+    cluster->live += launch.threads;
+    cluster->blocks.push_back(std::move(block));
+  }
+  state->live += cluster->live;
+  ++state->liveClusters;
+  state->clusters.push_back(std::move(cluster));
+}
+
+void completeCluster(Cluster &cluster) {
+  cluster.arrived = 0;
+  ++cluster.generation;
+  makeReady(cluster.waiting);
+}
+
+void passNamed(NamedBarrier &barrier) {
+  barrier.result = barrier.any;
+  barrier.any = false;
+  barrier.arrived = 0;
+  makeReady(barrier.waiting);
+}
+
+void endBlock(Block &block) {
+  for (auto &[offset, barrier] : block.barriers)
+    if (!barrier.messages.empty())
+      fail("a block ends while messages to it are under way");
+  protectMemory(block.memory, pool.sharedBytes, PROT_NONE);
+  state->freeShared.push_back(block.memory);
+  block.memory = nullptr;
+}
+
+void runThread() {
+  (*state->kernel)();
+  Block &block = *self->block;
+  Cluster &cluster = *block.cluster;
+  if (self->clusterArrivals > cluster.generation)
+    fail("a thread ends between arrive and wait of the cluster's barrier");
+  if (!self->begun.empty() || !self->groups.empty())
+    fail("a thread ends while its copies are under way");
+  state->freeStacks.push_back(self->stack);
+  --state->live;
+  --block.live;
+  --cluster.live;
+  // Barriers of all threads do not wait for those that have ended.
+  if (block.live > 0 && block.named[0].arrived == block.live)
+    passNamed(block.named[0]);
+  if (block.live == 0)
+    endBlock(block);
+  if (cluster.live > 0 && cluster.arrived == cluster.live)
+    completeCluster(cluster);
+  if (cluster.live == 0) {
+    --state->liveClusters;
+    if (state->nextCluster < static_cast<int>(gridDim.x * gridDim.y * gridDim.z) / state->launch->cluster)
+      startCluster();
+  }
+  runNext();
+}
+
+Block &blockOf(uint32_t address) {
+  const uint32_t rank = address / kRankUnit;
+  check(rank >= 1 && rank <= self->block->cluster->blocks.size(), "an address is no address of the cluster's memory");
+  return *self->block->cluster->blocks[rank - 1];
+}
+
+// Ends the phase of an mbarrier if all has come. Messages arrive only now, when a thread waits for them.
+void completeBarrier(Block &block, Barrier &barrier) {
+  if (barrier.pending > 0 || barrier.issued != barrier.expected)
+    return;
+  for (const Message &message : barrier.messages)
+    std::memcpy(block.memory + message.target, message.value, static_cast<size_t>(message.bytes));
+  barrier.messages.clear();
+  barrier.expected = barrier.issued = 0;
+  barrier.pending = barrier.arrivals;
+  ++barrier.phase;
+  makeReady(barrier.waiting);
+}
+
+Barrier &ownBarrier(uint32_t address) {
+  auto found = self->block->barriers.find(address);
+  check(found != self->block->barriers.end(), "an mbarrier was not initialised");
+  return found->second;
+}
+
+} // namespace
+
+void run(const Launch &launch, const std::function<void()> &kernel) {
+  Run running = {};
+  state = &running;
+  running.launch = &launch;
+  running.kernel = &kernel;
+  running.random = launch.seed;
+  gridDim = launch.grid;
+  const int clusters = static_cast<int>(launch.grid.x * launch.grid.y * launch.grid.z) / launch.cluster;
+  const int atOnce = std::min(launch.clustersAtOnce, clusters);
+  const size_t bytes = (launch.sharedBytes + 127) / 128 * 128;
+  if (bytes != pool.sharedBytes) {
+    pool.shared.clear(); // other sizes are rare, so their memory is left to the end of the process
+    pool.sharedBytes = bytes;
+  }
+  while (pool.shared.size() < static_cast<size_t>(atOnce * launch.cluster))
+    pool.shared.push_back(endingMemory(bytes));
+  while (pool.stacks.size() < static_cast<size_t>(atOnce * launch.cluster * launch.threads)) {
+    constexpr size_t kMany = 256;
+    void *region =
+        mmap(nullptr, kMany * kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (region == MAP_FAILED)
+      throw std::runtime_error("no memory for stacks");
+    for (size_t i = 0; i < kMany; ++i)
+      pool.stacks.push_back(static_cast<char *>(region) + i * kStackBytes);
+  }
+  running.freeShared = pool.shared;
+  running.freeStacks = pool.stacks;
+  for (int i = 0; i < atOnce; ++i)
+    startCluster();
+  switch (_setjmp(running.back)) {
+  case kBegin:
+    runNext();
+  case kStart:
+    startThread();
+  default:
+    break;
+  }
+  if (running.error.empty() && running.live > 0) {
+    running.error = "threads wait for others that never come:";
+    std::map<std::string, int> places;
+    for (const auto &fibre : running.fibres)
+      if (fibre->block->memory && fibre->waitsAt[0] != '\0')
+        ++places[fibre->waitsAt];
+    for (const auto &[place, count] : places)
+      running.error += " " + std::to_string(count) + " at " + place;
+  }
+  for (unsigned char *memory : pool.shared)
+    protectMemory(memory, bytes, PROT_NONE);
+  state = nullptr;
+  self = nullptr;
+  if (!running.error.empty())
+    throw std::runtime_error(running.error);
+}
+
+void fail(const char *message) {
+  if (state->error.empty())
+    state->error = "block " + std::to_string(blockIdx.x) + " " + std::to_string(blockIdx.y) + " " +
+                   std::to_string(blockIdx.z) + ", thread " + std::to_string(threadIdx.x) + ": " + message;
+  _longjmp(state->back, kEnd);
+}
+
+unsigned char *sharedMemory() { return self->block->memory; }
+
+uint32_t sharedOffset(const void *pointer) {
+  const auto offset = static_cast<const unsigned char *>(pointer) - self->block->memory;
+  check(offset >= 0 && offset <= static_cast<ptrdiff_t>(pool.sharedBytes), "a pointer is not in shared memory");
+  return static_cast<uint32_t>(offset);
+}
+
+unsigned char *sharedPointer(uint32_t address, size_t bytes) {
+  check(address + bytes <= pool.sharedBytes, "an address is not in shared memory");
+  return self->block->memory + address;
+}
+
+void **meetWarp(const char *operation, void *argument) {
+  Meeting &meeting = self->block->warps[static_cast<size_t>(self->thread / kWarpSize)];
+  if (meeting.arrived == 0)
+    meeting.operation = operation;
+  else
+    check(std::strcmp(meeting.operation, operation) == 0, "lanes of a warp meet at different instructions");
+  const int lane = self->thread % kWarpSize;
+  meeting.arguments[lane] = argument;
+  meeting.lanes[lane] = self;
+  if (++meeting.arrived == kWarpSize)
+    return meeting.arguments;
+  suspend(operation);
+  return nullptr;
+}
+
+void leaveWarp() {
+  Meeting &meeting = self->block->warps[static_cast<size_t>(self->thread / kWarpSize)];
+  meeting.arrived = 0;
+  for (Fibre *lane : meeting.lanes)
+    if (lane != self)
+      makeReady(lane);
+}
+
+bool meetBlock(int name, int threads, bool condition, bool waits) {
+  Block &block = *self->block;
+  check(name >= 0 && name < 16 && threads % kWarpSize == 0, "a named barrier has a bad number");
+  NamedBarrier &barrier = block.named[name];
+  if (barrier.arrived == 0)
+    barrier.threads = threads;
+  check(barrier.threads == threads, "threads disagree on the size of a named barrier");
+  barrier.any = barrier.any || condition;
+  ++barrier.arrived;
+  if (barrier.arrived == (threads == 0 ? block.live : threads)) {
+    passNamed(barrier);
+    return barrier.result;
+  }
+  if (!waits)
+    return false;
+  barrier.waiting.push_back(self);
+  suspend(name == 0 ? "__syncthreads" : "a named barrier");
+  return barrier.result;
+}
+
+void beginCopy(uint32_t target, const void *source, int bytes) {
+  check(target % 16 == 0, "cp.async to an unaligned address");
+  check(bytes >= 0 && bytes <= 16, "cp.async of a bad size");
+  check(bytes == 0 || reinterpret_cast<uintptr_t>(source) % 16 == 0, "cp.async from an unaligned address");
+  std::memset(sharedPointer(target, 16), 0xff, 16);
+  self->begun.push_back({target, source, bytes});
+}
+
+void commitCopies() {
+  self->groups.emplace_back(std::move(self->begun));
+  self->begun.clear();
+}
+
+void waitCopies(int pending) {
+  auto finish = [](std::vector<Copy> &copies) {
+    for (const Copy &copy : copies) {
+      unsigned char *target = sharedPointer(copy.target, 16);
+      std::memset(target, 0, 16);
+      if (copy.bytes > 0)
+        std::memcpy(target, copy.source, static_cast<size_t>(copy.bytes));
+    }
+  };
+  std::vector<std::vector<Copy>> &groups = self->groups;
+  while (static_cast<int>(groups.size()) > pending) {
+    finish(groups.front());
+    groups.erase(groups.begin());
+  }
+}
+
+void arriveCluster() {
+  Cluster &cluster = *self->block->cluster;
+  check(self->clusterArrivals == cluster.generation, "a thread arrives twice at the cluster's barrier");
+  self->clusterArrivals = cluster.generation + 1;
+  if (++cluster.arrived == cluster.live)
+    completeCluster(cluster);
+}
+
+void waitCluster() {
+  Cluster &cluster = *self->block->cluster;
+  check(self->clusterArrivals > 0, "a thread waits at the cluster's barrier before it arrives");
+  if (self->clusterArrivals > cluster.generation) {
+    cluster.waiting.push_back(self);
+    suspend("barrier.cluster");
+  }
+}
+
+unsigned clusterRank() { return self->block->rank; }
+
+uint32_t clusterAddress(uint32_t address, uint32_t rank) {
+  check(address < pool.sharedBytes && rank < self->block->cluster->blocks.size(), "mapa of a bad address or block");
+  return (rank + 1) * kRankUnit + address;
+}
+
+void initBarrier(uint32_t address, int arrivals) {
+  check(address % 8 == 0 && sharedPointer(address, 8) != nullptr, "an mbarrier at an unaligned address");
+  Barrier &barrier = self->block->barriers[address];
+  barrier.arrivals = barrier.pending = arrivals;
+}
+
+void arriveExpect(uint32_t address, int bytes) {
+  Barrier &barrier = ownBarrier(address);
+  barrier.expected += bytes;
+  check(--barrier.pending >= 0, "an mbarrier gets more arrivals than it waits for");
+}
+
+void waitBarrier(uint32_t address, int parity) {
+  Barrier &barrier = ownBarrier(address);
+  if (barrier.phase % 2 == parity)
+    completeBarrier(*self->block, barrier);
+  if (barrier.phase % 2 != parity)
+    return;
+  barrier.waiting.push_back(self);
+  suspend("an mbarrier");
+}
+
+void push(uint32_t address, const void *value, int bytes, uint32_t barrierAddress) {
+  check(self->clusterArrivals > 0 && self->clusterArrivals <= self->block->cluster->generation,
+        "a thread writes to another block before the cluster has met");
+  Block &block = blockOf(address);
+  check(&blockOf(barrierAddress) == &block, "st.async counts at an mbarrier of another block");
+  check(block.memory != nullptr, "st.async to a block that has ended");
+  const uint32_t target = address % kRankUnit;
+  check(target % static_cast<uint32_t>(bytes) == 0 && target + bytes <= pool.sharedBytes, "st.async to a bad address");
+  auto found = block.barriers.find(barrierAddress % kRankUnit);
+  check(found != block.barriers.end(), "st.async counts at what is no mbarrier");
+  Barrier &barrier = found->second;
+  check(barrier.phase == 0, "st.async behind the last message of its mbarrier");
+  Message message = {target, bytes, {}};
+  std::memcpy(message.value, value, static_cast<size_t>(bytes));
+  std::memset(block.memory + target, 0xff, static_cast<size_t>(bytes));
+  barrier.messages.push_back(message);
+  barrier.issued += bytes;
+  check(barrier.issued <= barrier.expected, "an mbarrier gets more bytes than it waits for");
+  if (!barrier.waiting.empty())
+    completeBarrier(block, barrier);
+}
+
+} // namespace emulator

@@ -1,0 +1,75 @@
+// Mutants of the kernel decode_step, a step of decode in one launch.
+#include "tests/mutation/mutant.h"
+
+namespace nsa::mutation {
+namespace {
+
+constexpr Mutant kStepMutants[] = {
+    {.name = "step-tie-goes-to-the-higher-block",
+     .operators = "decode",
+     .file = "device/sm90/decode_select.cuh",
+     .before = "visit(0, warp_place, [&](float other, int32) { return other >= own; });",
+     .after = "visit(0, warp_place, [&](float other, int32) { return other > own; });",
+     .tests = "DecodeTest.BlocksThatTieAreRankedByNumberAcrossSegments"},
+    {.name = "step-first-blocks-not-forced",
+     .operators = "decode",
+     .file = "device/sm90/decode_select.cuh",
+     .before = "block < init_blocks || ",
+     .after = "",
+     .tests = "DecodeTest.BlocksThatTieAreRankedByNumberAcrossSegments DecodeStep.HeadsOf128AreTheForward"},
+    {.name = "step-list-in-the-order-of-scores",
+     .operators = "decode",
+     .file = "device/sm90/decode_result.cuh",
+     .before = "slot += listed(other) < block;",
+     .after = "slot += other < i;",
+     .tests = "DecodeStep.HeadsOf128AreTheForward"},
+    {.name = "step-lse-base-2",
+     .operators = "decode",
+     .file = "device/sm90/decode_result.cuh",
+     .before = "kLn2 = 0.6931471805599453f;",
+     .after = "kLn2 = 1;",
+     .tests = "All/DecodeTypes.TokenByTokenIsTheForward/bf16_contiguous_dense"},
+    {.name = "step-parts-of-blocks-not-rescaled",
+     .operators = "decode",
+     .file = "device/sm90/decode_exchange.cuh",
+     .before = "const float weight = exp2_approx((part[0] - whole.finite()) * scale);",
+     .after = "const float weight = 1;",
+     .tests = "Types/DecodeLarge.ScoresNeitherOverflowNorVanish/bf16"},
+    {.name = "step-compressed-keys-of-the-block-before-attended",
+     .operators = "decode",
+     .file = "device/sm90/decode_branches.cuh",
+     .before = "return key >= halo && key < keys;",
+     .after = "return key < keys;",
+     .tests = "DecodeStep.HeadsOf128AreTheForward"},
+    {.name = "step-window-one-token-longer",
+     .operators = "decode",
+     .file = "device/sm90/decode_place.cuh",
+     .before = "min(window, tokens)",
+     .after = "min(window + 1, tokens)",
+     .tests = "All/DecodeTypes.TokenByTokenIsTheForward/bf16_contiguous_dense"},
+    {.name = "step-length-beyond-the-room-served",
+     .operators = "decode",
+     .file = "device/sm90/decode_place.cuh",
+     .before = "given < 0 || given > args.capacity",
+     .after = "given < 0",
+     .tests = "States/BadDecode.ALengthThatIsNoneLeavesItsSequence/paged",
+     .mayCrash = true},
+    {.name = "step-length-raised-by-two",
+     .operators = "decode",
+     .file = "device/sm90/decode_append.cuh",
+     .before = "place.position + 1);\n  }",
+     .after = "place.position + 2);\n  }",
+     .tests = "All/DecodeTypes.TokenByTokenIsTheForward/bf16_contiguous_dense"},
+    {.name = "step-mean-without-the-token-before-the-last",
+     .operators = "decode",
+     .file = "device/sm90/decode_append.cuh",
+     .before = "token < kBlock - 1; ++token",
+     .after = "token < kBlock - 2; ++token",
+     .tests = "All/DecodeTypes.TokenByTokenIsTheForward/bf16_contiguous_dense"},
+};
+
+} // namespace
+
+std::span<const Mutant> stepMutants() { return kStepMutants; }
+
+} // namespace nsa::mutation
