@@ -89,6 +89,7 @@ protected:
       test.oddKey = number(0, test.lengths[0] / p.cmpStride);
       test.oddValue = values[number(0, 2)];
     }
+    test.oneQCmp = number(0, 3) == 0;
     return test;
   }
 };

@@ -111,10 +111,11 @@ void startCluster() {
   const int number = state->nextCluster++;
   const int perRow = static_cast<int>(launch.grid.x) / launch.cluster;
   auto cluster = std::make_unique<Cluster>();
+  // As floats NaN, or great numbers, since comparisons ignore a NaN.
+  const int poison = draw() % 2 == 0 ? 0xff : 0x7f;
   for (int rank = 0; rank < launch.cluster; ++rank) {
     auto block = std::make_unique<Block>();
     block->cluster = cluster.get();
-    block->rank = static_cast<unsigned>(rank);
     block->index.x = static_cast<unsigned>(number % perRow * launch.cluster + rank);
     block->index.y = static_cast<unsigned>(number / perRow) % launch.grid.y;
     block->index.z = static_cast<unsigned>(number / perRow) / launch.grid.y;
@@ -123,7 +124,7 @@ void startCluster() {
     block->memory = state->freeShared.back();
     state->freeShared.pop_back();
     protectMemory(block->memory, pool.sharedBytes, PROT_READ | PROT_WRITE);
-    std::memset(block->memory, 0xff, pool.sharedBytes);
+    std::memset(block->memory, poison, pool.sharedBytes);
     for (int thread = 0; thread < launch.threads; ++thread) {
       auto fibre = std::make_unique<Fibre>();
       fibre->block = block.get();
@@ -314,7 +315,7 @@ void leaveWarp() {
       makeReady(lane);
 }
 
-bool meetBlock(int name, int threads, bool condition, bool waits) {
+bool meetBlock(int name, int threads, bool condition) {
   Block &block = *self->block;
   check(name >= 0 && name < 16 && threads % kWarpSize == 0, "a named barrier has a bad number");
   NamedBarrier &barrier = block.named[name];
@@ -327,8 +328,6 @@ bool meetBlock(int name, int threads, bool condition, bool waits) {
     passNamed(barrier);
     return barrier.result;
   }
-  if (!waits)
-    return false;
   barrier.waiting.push_back(self);
   suspend(name == 0 ? "__syncthreads" : "a named barrier");
   return barrier.result;
@@ -379,8 +378,6 @@ void waitCluster() {
     suspend("barrier.cluster");
   }
 }
-
-unsigned clusterRank() { return self->block->rank; }
 
 uint32_t clusterAddress(uint32_t address, uint32_t rank) {
   check(address < pool.sharedBytes && rank < self->block->cluster->blocks.size(), "mapa of a bad address or block");

@@ -3,11 +3,11 @@
 // after the PTX ISA.
 //
 // What the emulator adds to a GPU: threads run in an order drawn from a seed, one at a time, so a missing barrier shows
-// as a result that depends on the seed. Shared memory starts as NaN. What is copied or sent asynchronously is NaN at
-// its target until it is waited for, and arrives as late as allowed. Lanes that meet at different instructions, threads
-// that wait for others that never come, accesses out of shared memory, messages to a block that has ended and messages
-// that nothing waits for are errors. Accesses of a plain pointer out of the shared memory of a block that runs are a
-// segmentation fault. One launch runs at a time.
+// as a result that depends on the seed. Shared memory starts as NaN, or as great numbers. What is copied or sent
+// asynchronously is NaN at its target until it is waited for, and arrives as late as allowed. Lanes that meet at
+// different instructions, threads that wait for others that never come, accesses out of shared memory, messages to a
+// block that has ended and messages that nothing waits for are errors. Accesses of a plain pointer out of the shared
+// memory of a block that runs are a segmentation fault. One launch runs at a time.
 //
 // tests/unit/device/simulator.h runs one block, for tests of single functions of the device library.
 #pragma once
@@ -71,7 +71,7 @@ template <typename Perform> void performTogether(const char *operation, void *ar
 
 // A barrier of `threads` threads of the block, or of all threads that have not ended if `threads` is 0. Returns whether
 // the condition holds for any of them.
-bool meetBlock(int name, int threads, bool condition, bool waits);
+bool meetBlock(int name, int threads, bool condition);
 
 // cp.async of the thread.
 void beginCopy(uint32_t target, const void *source, int bytes);
@@ -81,7 +81,6 @@ void waitCopies(int pending);
 // barrier.cluster of the thread's cluster.
 void arriveCluster();
 void waitCluster();
-unsigned clusterRank();
 uint32_t clusterAddress(uint32_t address, uint32_t rank);
 
 // mbarriers and st.async.
@@ -101,7 +100,7 @@ template <typename To, typename From> To bits(From from) {
 
 extern emulator::Index3 threadIdx, blockIdx, gridDim;
 
-inline void __syncthreads() { emulator::meetBlock(0, 0, false, true); }
+inline void __syncthreads() { emulator::meetBlock(0, 0, false); }
 inline void __syncwarp() {
   emulator::performTogether("__syncwarp", nullptr, [](void **) {});
 }

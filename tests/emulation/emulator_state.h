@@ -54,7 +54,6 @@ struct Cluster;
 struct Block {
   Cluster *cluster = nullptr;
   Index3 index;
-  unsigned rank = 0;
   int live = 0;
   unsigned char *memory = nullptr;
   std::vector<Meeting> warps;

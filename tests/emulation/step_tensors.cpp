@@ -90,8 +90,13 @@ void StepTensors::make() {
           fill(tensor, tensor.row(entry, time, head), columns, scale);
   };
   newRows(q, p.qkDim, heads * p.group, test.sharpness);
-  if (test.ownQCmp)
+  if (test.ownQCmp) {
     newRows(qCmp, p.qkDim, heads * p.group, test.sharpness);
+  } else {
+    qCmp.isBf16 = q.isBf16;
+    qCmp.view = q.view;
+    qCmp.view.strides[2] = test.oneQCmp ? 0 : q.view.strides[2];
+  }
   const bool compresses = p.hasCmp || p.hasSel;
   const auto branch = [&](Owned &kPool, Owned &vPool, Owned &k, Owned &v) {
     pool(kPool, p.qkDim, capacity, p.pageSize);
@@ -185,7 +190,7 @@ void StepTensors::make() {
   }
   makeFaults();
   arguments.q = q.view;
-  arguments.q_cmp = test.ownQCmp ? qCmp.view : q.view;
+  arguments.q_cmp = qCmp.view;
   const bool shares = test.onePool && p.hasSel && p.hasWin;
   arguments.k_sel_cache = kSelCache.view;
   arguments.v_sel_cache = vSelCache.view;

@@ -162,7 +162,6 @@ private:
       checkMean(kComp, kRaw, kCmp, p.qkDim, s, head, entry, time, seen - 1);
       checkMean(vComp, vRaw, vCmp, p.vDim, s, head, entry, time, seen - 1);
     }
-    const Owned &queriesCmp = test.ownQCmp ? qCmp : q;
     const bool shares = test.onePool && p.hasSel && p.hasWin;
     const Owned &kw = shares ? kSelCache : kWinCache, &vw = shares ? vSelCache : vWinCache;
     const Owned &kwNew = shares ? kSel : kWin, &vwNew = shares ? vSel : vWin;
@@ -171,7 +170,7 @@ private:
     std::vector<double> sums(static_cast<size_t>(seen), 0.0);
     for (int i = 0; compresses && i < p.group; ++i) {
       cmp.push_back(attend(
-          queriesCmp, queriesCmp.row(entry, time, head * p.group + i), seen, kComp,
+          qCmp, qCmp.row(entry, time, head * p.group + i), seen, kComp,
           [&](int c) { return compressed(kComp, s, c, head); }, vComp,
           p.hasCmp ? RowOf([&](int c) { return compressed(vComp, s, c, head); }) : RowOf()));
       for (int c = 0; c < seen; ++c)

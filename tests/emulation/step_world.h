@@ -19,6 +19,7 @@ struct StepCase {
   std::vector<int> added; // new tokens of each sequence. If it is not empty, the queries are packed
   bool onePool = false;   // the selected branch and the window share keys and values
   bool ownQCmp = false;   // q_cmp is a tensor of its own
+  bool oneQCmp = false;   // q_cmp begins where q does and has one row for all heads
   bool outputs = true;    // optional outputs are there
   int padding = 0;        // elements between heads
   int shift = 0;          // bytes that tensors begin behind a multiple of 16

@@ -1,7 +1,7 @@
 // One step of decode in one launch, scheduled by hand for sm_90a: a new token of each sequence is appended to the
 // cache, the compressed row that it completes is made, and its queries attend the three branches.
-// docs/specification.md defines the results (sections 3 to 10). The kernels of templates/tile that it replaces are cache_sequences, append,
-// compress_mean, split_attention, scores, rank, ascend and merge.
+// docs/specification.md defines the results (sections 3 to 10). The kernels of templates/tile that it replaces are
+// cache_sequences, append, compress_mean, split_attention, scores, rank, ascend and merge.
 //
 // A cluster of blocks serves one sequence and one key/value head. Each block attends a part of the keys of each branch
 // (decode_place.cuh, decode_ring.cuh, decode_attend.cuh). Blocks send what they find straight into the shared memory of

@@ -47,7 +47,7 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
     await(memory, kCmpSoftmax);
     propose_blocks<Shape>(memory, place, args.scale_log2, args.init_blocks, args.local_blocks);
     add_compressed();
-    await(memory, kCandidates);
+    await(memory, kProposals);
     make_list(memory, place);
     meet<Shape>();
     ring.add_selected();

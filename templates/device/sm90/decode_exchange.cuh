@@ -26,12 +26,14 @@ template <typename Shape> NSA_DEVICE void make_barriers(const DecodeMemory<Shape
   };
   make(kCmpSoftmax, kSoftmaxBytes);
   make(kCmpPartials, partial_bytes);
-  make(kCandidates, Shape::kCandidates * 8);
+  make(kProposals, Shape::kCandidates * 8);
   make(kWinPartials, kSoftmaxBytes + partial_bytes);
   make(kSelPartials, kSoftmaxBytes + partial_bytes);
   fence_barrier_init();
 }
 
+// Waits for all messages of a kind. The wait acquires for the threads of the block alone, which is enough for bytes in
+// its own shared memory. Acquired for the cluster, it would empty the L1 cache each time.
 template <typename Shape> NSA_DEVICE void await(const DecodeMemory<Shape> &memory, int32 message) {
   barrier_wait(shared_address(memory.barrier(message)), 0);
 }

@@ -84,7 +84,7 @@ NSA_DEVICE bool finds_bad_page(const Arguments &args, const DecodeMemory<Shape> 
   if constexpr (Shape::Facts::kPageSize > 0) {
     const int32 *table = args.block_table.data + args.block_table.at(sequence, 0).offset;
     const int64 stride = args.block_table.strides[1];
-    const int32 past = (tokens + Shape::Facts::kPageSize - 1) / Shape::Facts::kPageSize;
+    const int32 past = (tokens - 1) / Shape::Facts::kPageSize + 1;
 #pragma unroll 4
     for (int32 i = threadIdx.x; threadIdx.x < Shape::kThreads && i < past; i += Shape::kThreads) {
       const int32 page = load_unchanging(table + i * stride);
@@ -117,7 +117,9 @@ template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 
   const bool owns = place.past_block > place.first_block;
   place.attended_key = place.first_block * Shape::kInner;
   place.first_key = place.attended_key - (place.ranks ? Shape::kBefore : 0);
-  place.past_key = scores && owns ? min(place.past_block * Shape::kInner, visible) : place.first_key;
+  // The last selection blocks of a sequence may have no visible key.
+  place.past_key =
+      scores && owns ? max(min(place.past_block * Shape::kInner, visible), place.first_key) : place.first_key;
 
   const int32 width = min(window, tokens);
   const int32 part = (width + kCluster - 1) / kCluster;

@@ -42,7 +42,7 @@ template <typename Shape, typename Arguments> struct DecodeResult {
   using T = typename Shape::Element;
 
   // Adds the weighted results of a branch to the slice of the block, which is kept in shared memory in the place of
-  // what this block itself sent of the branch `kFirst`. The last branch is not kept there but written.
+  // what the first block of the cluster sent of the branch `kFirst`. The last branch is not kept there but written.
   template <int32 kBranch, int32 kFirst, bool kLast> NSA_DEVICE void add(const View<T, 3> &single) const {
     float *slice = memory.partials(kFirst, 0);
 #pragma unroll 1

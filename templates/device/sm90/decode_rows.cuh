@@ -75,7 +75,11 @@ NSA_DEVICE void copy_row(unsigned char *target, const T *source, int32 part, boo
 
 // Whether one tile of queries serves all branches.
 template <typename Shape, typename Arguments> NSA_DEVICE bool shares_queries(const Arguments &args) {
-  return Shape::kCompressed && args.q.data == args.q_cmp.data;
+  bool same = Shape::kCompressed && args.q.data == args.q_cmp.data;
+#pragma unroll
+  for (int32 i = 0; i < 3; ++i)
+    same = same && args.q.strides[i] == args.q_cmp.strides[i];
+  return same;
 }
 
 // Loads the queries of the group. Rows behind the last head are zeros.

@@ -80,7 +80,7 @@ template <typename Shape>
 NSA_DEVICE void push_candidates(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
   const float *scores = memory.floats(Shape::kBlockScoresAt);
   const int32 owned = place.past_block - place.first_block;
-  const uint32 barrier = shared_address(memory.barrier(kCandidates));
+  const uint32 barrier = shared_address(memory.barrier(kProposals));
 #pragma unroll 1
   for (int32 own = threadIdx.x; own < max(owned, Shape::kKept); own += Shape::kThreads) {
     const int32 slot = owned <= Shape::kKept ? own : count_before(scores, owned, own);
@@ -113,6 +113,10 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Shape> &memory, const DecodePl
   for (int32 own = threadIdx.x; own < kRoom; own += Shape::kThreads)
     memory.floats(Shape::kBlockScoresAt)[own] =
         own < owned ? block_score(memory, place, own, init_blocks, local_blocks) : -infinity();
+  // No block sends what stands behind the last candidate.
+  const int32 behind = Shape::kCandidates + static_cast<int32>(threadIdx.x);
+  if (behind < round_up(Shape::kCandidates, 4))
+    memory.floats(Shape::kCandidateScoresAt)[behind] = -infinity();
   meet<Shape>();
   push_candidates(memory, place);
 }

@@ -106,7 +106,7 @@ enum DecodeQueryTile : int32 { kTokenQueries = 0, kCompressedQueries = 1 };
 enum DecodeMessage : int32 {
   kCmpSoftmax,  // maxima and sums of the compressed branch
   kCmpPartials, // its results
-  kCandidates,  // the best selection blocks of each block
+  kProposals,   // the best selection blocks of each block
   kWinPartials, // maxima, sums and results of the window
   kSelPartials, // the same of the selected branch
   kDecodeMessages

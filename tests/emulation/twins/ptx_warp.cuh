@@ -41,6 +41,6 @@ NSA_DEVICE uint32 ballot(bool condition) {
 }
 NSA_DEVICE bool any_lane(bool condition) { return ballot(condition) != 0; }
 
-NSA_DEVICE bool any_thread(bool condition) { return emulator::meetBlock(0, 0, condition, true); }
+NSA_DEVICE bool any_thread(bool condition) { return emulator::meetBlock(0, 0, condition); }
 
 } // namespace nsa

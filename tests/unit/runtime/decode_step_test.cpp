@@ -113,6 +113,9 @@ TEST(DecodeStep, IsCompiledForWhatItsKernelNeeds) {
   EXPECT_EQ(window.spec.cmpKind, CmpKind::kMean);
   EXPECT_EQ(window.spec.cmpBlock, 1);
   EXPECT_EQ(Problem::make(stepOf(specOf(), token(4096, 4096)).spec, token(4096, 4096)).fixed().at("pairs"), "1024");
+  // The next power of two is no number of 32 bits.
+  const Maxima longest = token(1, 2'000'000'000);
+  EXPECT_EQ(Problem::make(stepOf(spec, longest).spec, longest).fixed().at("room"), "2147483647");
 }
 
 // The kernels before it are those of any plan of decode.

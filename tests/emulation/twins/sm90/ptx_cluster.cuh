@@ -5,8 +5,6 @@
 
 namespace nsa {
 
-NSA_DEVICE uint32 cluster_rank() { return emulator::clusterRank(); }
-NSA_DEVICE void cluster_arrive() { emulator::arriveCluster(); }
 NSA_DEVICE void cluster_wait() { emulator::waitCluster(); }
 NSA_DEVICE uint32 cluster_address(uint32 address, uint32 rank) { return emulator::clusterAddress(address, rank); }
 
