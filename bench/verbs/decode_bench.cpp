@@ -52,7 +52,8 @@ public:
         report, BenchReport::create(
                     device.engine(false), choice.results, "decode",
                     {{"steps", choice.samples}, {"warm_ups", choice.warmUps}, {"tuned", choice.tuned}, {"note", kNote}},
-                    {"heads", "batch", "S", "step us = us_total", "warm L2 us = us_warm", "empty kernels us = us_empty",
+                    {"heads", "batch", "S", "step us = us_total", "mean us = us_mean", "worst us = us_worst",
+                     "floor us = us_floor", "warm L2 us = us_warm", "empty kernels us = us_empty",
                      "cmp us = us_branch_cmp", "sel us = us_branch_sel", "win us = us_branch_win", "rest us = us_rest",
                      "reads = reads_actual", "expected = reads_expected"},
                     {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win", "reads_actual", "reads_expected"},
@@ -65,8 +66,8 @@ public:
   }
 
 private:
-  // The median in microseconds.
-  Result<double> time(const tools::Recording &recording, bool cold) {
+  // In microseconds, in the order of the steps.
+  Result<std::vector<double>> time(const tools::Recording &recording, bool cold) {
     std::vector<double> samples;
     for (int i = 0; i < choice.samples; ++i) {
       if (cold)
@@ -75,7 +76,7 @@ private:
       if (i >= choice.warmUps)
         samples.push_back(milliseconds * 1e3);
     }
-    return median(std::move(samples));
+    return samples;
   }
 
   // The parts of the run whose sum is the median: they add up.
@@ -127,22 +128,27 @@ private:
     auto check = [&] { return tools::toStatus(nsa_plan_status(plan.get(), accelerator.stream(), nullptr)); };
 
     NSA_RETURN_IF_ERROR(decode.rewind(tokens));
-    NSA_ASSIGN_OR_RETURN(double cold, time(step, true));
+    NSA_ASSIGN_OR_RETURN(const std::vector<double> steps, time(step, true));
+    const double cold = median(steps);
+    const PeriodTimes period = periodTimes(
+        steps, spec.compresses() ? spec.cmpStride / std::gcd(int64_t{spec.cmpStride}, choice.newTokens) : 1);
     NSA_RETURN_IF_ERROR(check());
     const int64_t now = tokens + choice.samples * choice.newTokens;
     NSA_ASSIGN_OR_RETURN(int64_t reads, readsBehind(decode, spec, now));
-    std::optional<double> warm, floor; // of a GPU: on the CPU nothing is cold, and there are no empty kernels
+    std::optional<double> warm, empty; // of a GPU: on the CPU nothing is cold, and there are no empty kernels
     if (accelerator.isCuda()) {
       NSA_RETURN_IF_ERROR(decode.rewind(tokens));
-      NSA_ASSIGN_OR_RETURN(warm, time(step, false));
+      NSA_ASSIGN_OR_RETURN(const std::vector<double> warmSteps, time(step, false));
+      warm = median(warmSteps);
     }
     NSA_RETURN_IF_ERROR(decode.rewind(tokens));
     NSA_ASSIGN_OR_RETURN(std::vector<nsa_part_time> parts, timeParts(decode, plan.get()));
     NSA_RETURN_IF_ERROR(check());
     const int launches = launchesOf(parts);
     if (accelerator.isCuda()) {
-      NSA_ASSIGN_OR_RETURN(tools::Recording empty, accelerator.recordEmptyKernels(launches));
-      NSA_ASSIGN_OR_RETURN(floor, time(empty, true));
+      NSA_ASSIGN_OR_RETURN(tools::Recording emptyKernels, accelerator.recordEmptyKernels(launches));
+      NSA_ASSIGN_OR_RETURN(const std::vector<double> emptySteps, time(emptyKernels, true));
+      empty = median(emptySteps);
     }
     const BranchTimes branches = branchTimes(parts);
     const nlohmann::json description = tools::describePlan(plan.get());
@@ -158,6 +164,7 @@ private:
                                   {"new_tokens", choice.newTokens},
                                   {"page_size", spec.pageSize},
                                   {"S", tokens},
+                                  {"max_tokens", decode.maxima().seqlenK},
                                   {"ms_total", cold / 1e3},
                                   {"ms_cmp", branches.cmp / 1e3},
                                   {"ms_sel", branches.sel / 1e3},
@@ -168,16 +175,21 @@ private:
                                   {"reads_expected", reference::expectedReads(spec, now)},
                                   {"launches", launches},
                                   {"us_total", cold},
+                                  {"us_mean", period.mean},
+                                  {"us_worst", period.worst},
+                                  {"us_floor", nullptr},
                                   {"us_warm", nullptr},
                                   {"us_empty", nullptr},
                                   {"us_branch_cmp", branches.cmp},
                                   {"us_branch_sel", branches.sel},
                                   {"us_branch_win", branches.win},
                                   {"us_rest", branches.rest}};
+    if (const std::optional<Roof> roof = roofOf(report->deviceText("name"), spec.dtype))
+      row["us_floor"] = bytesOf(spec, batch, now) / (roof->terabytesPerSecond * 1e6);
     if (warm)
       row["us_warm"] = *warm;
-    if (floor)
-      row["us_empty"] = *floor;
+    if (empty)
+      row["us_empty"] = *empty;
     for (const nsa_part_time &part : parts)
       row[std::string("us_part_") + part.name] = part.milliseconds * 1e3;
     for (const nlohmann::json &launch : description["launches"])
@@ -194,11 +206,13 @@ private:
 
 } // namespace
 
+int64_t DecodeChoice::tokensNeeded(int64_t tokens) const { return tokens + std::max(samples, 1) * newTokens; }
+
 Maxima DecodeChoice::maximaOf(int64_t batch, int64_t tokens) const {
   return {.batch = batch,
           .tokensQ = batch * newTokens,
           .seqlenQ = newTokens,
-          .seqlenK = tokens + std::max(samples, 1) * newTokens};
+          .seqlenK = std::max(maxTokens, tokensNeeded(tokens))};
 }
 
 Result<std::unique_ptr<FilledDecode>> FilledDecode::make(tools::Accelerator &accelerator, const Spec &spec,
@@ -231,6 +245,24 @@ int64_t readsOf(const Spec &spec, int64_t tokens) {
   if (spec.hasBranch(kBranchWin))
     reads += std::min<int64_t>(spec.window, tokens);
   return reads;
+}
+
+double bytesOf(const Spec &spec, int64_t batch, int64_t tokens) {
+  const double rows = static_cast<double>(batch) * spec.kvHeads * static_cast<double>(readsOf(spec, tokens));
+  return rows * (spec.qkDim + spec.vDim) * static_cast<double>(dtypeBytes(spec.dtype));
+}
+
+PeriodTimes periodTimes(const std::vector<double> &samples, int64_t period) {
+  std::vector<std::vector<double>> places(std::min(samples.size(), static_cast<size_t>(period)));
+  for (size_t i = 0; i < samples.size(); ++i)
+    places[i % places.size()].push_back(samples[i]);
+  PeriodTimes times;
+  for (std::vector<double> &place : places) {
+    const double own = median(std::move(place));
+    times.mean += own / static_cast<double>(places.size());
+    times.worst = std::max(times.worst, own);
+  }
+  return times;
 }
 
 BranchTimes branchTimes(const std::vector<nsa_part_time> &parts) {

@@ -22,8 +22,10 @@ namespace nsa::bench {
 struct DecodeChoice : LengthChoice {
   std::vector<int64_t> batches = {1};
   int64_t newTokens = 1; // for each sequence in a step
+  int64_t maxTokens = 0; // for which plans and caches are made; 0: as many as the steps from each length on need
 
-  Maxima maximaOf(int64_t batch, int64_t tokens) const; // for all steps from this length on
+  int64_t tokensNeeded(int64_t tokens) const;           // by all steps from this length on
+  Maxima maximaOf(int64_t batch, int64_t tokens) const; // for the same steps
 };
 
 // A decode call over a cache that has random tokens. All branches share one tensor K and one tensor V, which saves
@@ -42,6 +44,17 @@ struct FilledDecode {
 // Returns how many tokens and compressed blocks the query of the last token reads in a sequence of `tokens` tokens
 // (docs/specification.md 10). This number of reads does not depend on which blocks the selection chooses.
 int64_t readsOf(const Spec &spec, int64_t tokens);
+
+// Returns the bytes of keys and values that a step must load: of each group's reads, with `tokens` tokens in each
+// sequence.
+double bytesOf(const Spec &spec, int64_t batch, int64_t tokens);
+
+// The times of consecutive steps that differ: one of `period` steps makes a compressed row. Each place in the period
+// has the median of its steps.
+struct PeriodTimes {
+  double mean = 0, worst = 0; // of the places
+};
+PeriodTimes periodTimes(const std::vector<double> &samples, int64_t period);
 
 // The microseconds that each branch takes in a timed run. The time of the block selection is part of the time of the
 // branch sel, and the time of compression is part of the time of cmp.

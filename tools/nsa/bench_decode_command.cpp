@@ -3,6 +3,7 @@
 #include "tools/nsa/bench_verbs.h"
 #include "tools/support/number_option.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -30,6 +31,11 @@ Status run(DecodeFlags &flags) {
   if (choice.warmUps >= choice.samples)
     return Status::invalid("--warm-ups", std::to_string(choice.warmUps),
                            "must be below --samples = " + std::to_string(choice.samples) + ": they are the first ones");
+  const int64_t needed = choice.tokensNeeded(*std::ranges::max_element(choice.tokens));
+  if (choice.maxTokens != 0 && choice.maxTokens < needed)
+    return Status::invalid("--max-tokens", std::to_string(choice.maxTokens),
+                           "must be at least " + std::to_string(needed) +
+                               ": the greatest number of --tokens, and what --samples steps append");
   for (bench::NamedSpec &named : choice.specs) {
     if (flags.pageSize >= 0)
       named.spec.pageSize = flags.pageSize;
@@ -108,6 +114,9 @@ void addDecodeBench(CLI::App &bench, Action &action) {
       ->capture_default_str();
   addOption(*command, "--new-tokens N", choice.newTokens, "Tokens of each sequence in a step", wholeWithin(1, 64))
       ->capture_default_str();
+  addOption(*command, "--max-tokens N", choice.maxTokens,
+            "Tokens for which all plans and caches are made (default: what the steps from each length on need)",
+            wholeAbove0());
   addOption(*command, "--page-size N", flags->pageSize, "Tokens of a page; 0: no pages (default: the configuration's)",
             wholeFrom0());
   addOption(*command, "--samples,--iters N", choice.samples, "Steps from each length on", wholeWithin(1, 10000))

@@ -22,6 +22,34 @@ TEST(DecodeBench, ReadsAreTheGoldenOnes) {
   EXPECT_EQ(readsOf(spec, 4160), 259);
 }
 
+TEST(DecodeBench, BytesAreOfTheKeysAndValuesOfAllGroups) {
+  Spec spec;
+  spec.queryHeads = 64;
+  spec.kvHeads = 4;
+  spec.qkDim = 192;
+  spec.vDim = 128;
+  spec.dtype = DType::kBf16;
+  EXPECT_EQ(bytesOf(spec, 3, 576), 3.0 * 4 * 1123 * (192 + 128) * 2);
+}
+
+// A step that is slow only now and then is no step that compresses.
+TEST(DecodeBench, ThePlacesOfAPeriodHaveMedians) {
+  const std::vector<double> steps = {1, 1, 9, 1, 80, 9, 1, 1, 9, 1};
+  const PeriodTimes times = periodTimes(steps, 3);
+  EXPECT_DOUBLE_EQ(times.worst, 9);
+  EXPECT_DOUBLE_EQ(times.mean, (1 + 1 + 9) / 3.0);
+  EXPECT_DOUBLE_EQ(periodTimes(steps, 100).worst, 80) << "fewer steps than a period";
+  EXPECT_DOUBLE_EQ(periodTimes(steps, 1).mean, 1);
+}
+
+TEST(DecodeBench, APlanMayBeForMoreTokens) {
+  DecodeChoice choice;
+  choice.samples = 10;
+  EXPECT_EQ(choice.maximaOf(1, 100).seqlenK, 110);
+  choice.maxTokens = 4096;
+  EXPECT_EQ(choice.maximaOf(1, 100).seqlenK, 4096);
+}
+
 TEST(DecodeBench, EveryPartCountsForOneBranch) {
   std::vector<nsa_part_time> parts;
   double all = 0;

@@ -43,6 +43,9 @@ TEST_F(Program, BenchRejectsWhatItCannotMeasure) {
   expectFailure("bench decode --heads 7" + results, "query_heads = 7");
   expectFailure("bench decode --page-size 100" + results, "page_size = 100: must be a multiple of sel_block = 64");
   expectFailure("bench decode --iters 8 --warmup 8" + results, "--warm-ups = 8: must be below --samples = 8");
+  expectFailure(
+      "bench decode --tokens 512,64 --samples 64 --max-tokens 575" + results,
+      "--max-tokens = 575: must be at least 576: the greatest number of --tokens, and what --samples steps append");
   expectFailure("bench decode --tokens 3000000000" + results, "seqlen");
   expectFailure("bench decode --config " + scratch.file("absent.json") + results, "absent.json");
   expectFailure("bench decode --S_list 64 --dim 256 --branch_force_mode env" + results, "absent.so");
