@@ -2,9 +2,7 @@
 #pragma once
 
 #include "emulator.h"
-#include "runtime/base/half.h"
 
-#include <cmath>
 #include <cstdint>
 
 namespace emulation {

@@ -6,14 +6,12 @@
 #include "ending_memory.h"
 
 #include <algorithm>
-#include <csetjmp>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
 #include <sys/mman.h>
-#include <ucontext.h>
 
 emulator::Index3 threadIdx, blockIdx, gridDim;
 
@@ -34,7 +32,7 @@ Pool pool;
 struct Run {
   const Launch *launch;
   const std::function<void()> *kernel;
-  jmp_buf back;
+  Place back;
   std::vector<std::unique_ptr<Fibre>> fibres;
   std::vector<std::unique_ptr<Cluster>> clusters;
   std::vector<Fibre *> ready;
@@ -43,7 +41,6 @@ struct Run {
   std::string error;
   uint64_t random;
   int nextCluster = 0;
-  int liveClusters = 0;
   int live = 0;
 };
 Run *state = nullptr;
@@ -57,47 +54,42 @@ uint64_t draw() {
   return x ^ x >> 31;
 }
 
-void runThread();
-
-// What `run` does when a thread jumps back to it.
-enum Back { kBegin = 0, kEnd, kStart };
-
-// Starts the thread `self` on its own stack.
-[[noreturn]] void startThread() {
-  self->started = true;
-  ucontext_t context;
-  getcontext(&context);
-  context.uc_stack = {.ss_sp = self->stack, .ss_flags = 0, .ss_size = kStackBytes};
-  context.uc_link = nullptr;
-  makecontext(&context, runThread, 0);
-  setcontext(&context);
-  std::abort();
+// Goes on at `to`. Returns when something switches back to `from`.
+void switchTo(Place &to, Place &from) {
+#ifdef __SANITIZE_ADDRESS__ // The sanitizer takes a longjmp to another stack for an error.
+  swapcontext(&from.context, &to.context);
+#else // A longjmp, unlike swapcontext, asks nothing of the operating system.
+  if (_setjmp(from.jump) != 0)
+    return;
+  from.wasLeft = true;
+  if (!to.wasLeft) // starts
+    setcontext(&to.context);
+  _longjmp(to.jump, 1);
+#endif
 }
 
-// Goes on with a thread that is ready. A jump to a thread is a longjmp, which unlike swapcontext asks nothing of the
-// operating system. Threads start from the stack of `run`, because the stack of a new thread may be the one of the
-// thread that ends here.
-[[noreturn]] void runNext() {
+// Returns where to go on: with a thread that is ready, which becomes `self`, or with `run` if none is.
+Place &pickNext() {
   std::vector<Fibre *> &ready = state->ready;
-  if (ready.empty() || !state->error.empty())
-    _longjmp(state->back, kEnd);
-  const size_t pick = draw() % ready.size();
-  std::swap(ready[pick], ready.back());
+  self = nullptr;
+  if (ready.empty())
+    return state->back;
+  std::swap(ready[draw() % ready.size()], ready.back());
   self = ready.back();
   ready.pop_back();
   threadIdx.x = static_cast<unsigned>(self->thread);
   blockIdx = self->block->index;
-  if (self->started)
-    _longjmp(self->jump, 1);
-  _longjmp(state->back, kStart);
+  return self->place;
 }
 
 // Lets others run until something makes this thread ready again.
 void suspend(const char *where) {
   self->waitsAt = where;
-  if (_setjmp(self->jump) == 0)
-    runNext();
+  Place &mine = self->place;
+  switchTo(pickNext(), mine);
 }
+
+void runThread();
 
 void makeReady(Fibre *fibre) { state->ready.push_back(fibre); }
 void makeReady(std::vector<Fibre *> &fibres) {
@@ -131,6 +123,10 @@ void startCluster() {
       fibre->thread = thread;
       fibre->stack = state->freeStacks.back();
       state->freeStacks.pop_back();
+      getcontext(&fibre->place.context);
+      fibre->place.context.uc_stack = {.ss_sp = fibre->stack, .ss_flags = 0, .ss_size = kStackBytes};
+      fibre->place.context.uc_link = nullptr;
+      makecontext(&fibre->place.context, runThread, 0);
       makeReady(fibre.get());
       state->fibres.push_back(std::move(fibre));
     }
@@ -138,7 +134,6 @@ void startCluster() {
     cluster->blocks.push_back(std::move(block));
   }
   state->live += cluster->live;
-  ++state->liveClusters;
   state->clusters.push_back(std::move(cluster));
 }
 
@@ -172,23 +167,14 @@ void runThread() {
     fail("a thread ends between arrive and wait of the cluster's barrier");
   if (!self->begun.empty() || !self->groups.empty())
     fail("a thread ends while its copies are under way");
-  state->freeStacks.push_back(self->stack);
   --state->live;
   --block.live;
   --cluster.live;
-  // Barriers of all threads do not wait for those that have ended.
-  if (block.live > 0 && block.named[0].arrived == block.live)
-    passNamed(block.named[0]);
   if (block.live == 0)
     endBlock(block);
   if (cluster.live > 0 && cluster.arrived == cluster.live)
     completeCluster(cluster);
-  if (cluster.live == 0) {
-    --state->liveClusters;
-    if (state->nextCluster < static_cast<int>(gridDim.x * gridDim.y * gridDim.z) / state->launch->cluster)
-      startCluster();
-  }
-  runNext();
+  switchTo(state->back, self->place);
 }
 
 Block &blockOf(uint32_t address) {
@@ -247,13 +233,14 @@ void run(const Launch &launch, const std::function<void()> &kernel) {
   running.freeStacks = pool.stacks;
   for (int i = 0; i < atOnce; ++i)
     startCluster();
-  switch (_setjmp(running.back)) {
-  case kBegin:
-    runNext();
-  case kStart:
-    startThread();
-  default:
-    break;
+  while (running.live > 0) {
+    // Comes back when a thread ends, on an error, and when no thread is ready.
+    switchTo(pickNext(), running.back);
+    if (!self || !running.error.empty())
+      break;
+    running.freeStacks.push_back(self->stack);
+    if (self->block->cluster->live == 0 && running.nextCluster < clusters)
+      startCluster();
   }
   if (running.error.empty() && running.live > 0) {
     running.error = "threads wait for others that never come:";
@@ -276,7 +263,8 @@ void fail(const char *message) {
   if (state->error.empty())
     state->error = "block " + std::to_string(blockIdx.x) + " " + std::to_string(blockIdx.y) + " " +
                    std::to_string(blockIdx.z) + ", thread " + std::to_string(threadIdx.x) + ": " + message;
-  _longjmp(state->back, kEnd);
+  switchTo(state->back, self->place);
+  std::abort();
 }
 
 unsigned char *sharedMemory() { return self->block->memory; }
@@ -315,21 +303,24 @@ void leaveWarp() {
       makeReady(lane);
 }
 
-bool meetBlock(int name, int threads, bool condition) {
+bool meetBlock(const char *operation, int name, int threads, bool condition) {
   Block &block = *self->block;
   check(name >= 0 && name < 16 && threads % kWarpSize == 0, "a named barrier has a bad number");
   NamedBarrier &barrier = block.named[name];
-  if (barrier.arrived == 0)
+  if (barrier.arrived == 0) {
+    barrier.operation = operation;
     barrier.threads = threads;
+  }
+  check(std::strcmp(barrier.operation, operation) == 0, "threads of a block meet at different instructions");
   check(barrier.threads == threads, "threads disagree on the size of a named barrier");
   barrier.any = barrier.any || condition;
   ++barrier.arrived;
-  if (barrier.arrived == (threads == 0 ? block.live : threads)) {
+  if (barrier.arrived == (threads == 0 ? state->launch->threads : threads)) {
     passNamed(barrier);
     return barrier.result;
   }
   barrier.waiting.push_back(self);
-  suspend(name == 0 ? "__syncthreads" : "a named barrier");
+  suspend(operation);
   return barrier.result;
 }
 

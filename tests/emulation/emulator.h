@@ -1,6 +1,6 @@
-// Runs hand-scheduled kernels on the host: clusters of blocks, each CUDA thread a fibre. The kernel is the text that
-// NVRTC would compile. Only the headers of PTX instructions (ptx_*.cuh) are replaced by their twins in twins/, written
-// after the PTX ISA.
+// Runs device code on the host: clusters of blocks, each CUDA thread a fibre. The code is functions of the device
+// library or a kernel, as the text that NVRTC would compile. Only the headers of PTX instructions (ptx_*.cuh) are
+// replaced by their twins in twins/, written after the PTX ISA.
 //
 // What the emulator adds to a GPU: threads run in an order drawn from a seed, one at a time, so a missing barrier shows
 // as a result that depends on the seed. Shared memory starts as NaN, or as great numbers. What is copied or sent
@@ -8,10 +8,11 @@
 // different instructions, threads that wait for others that never come, accesses out of shared memory, messages to a
 // block that has ended and messages that nothing waits for are errors. Accesses of a plain pointer out of the shared
 // memory of a block that runs are a segmentation fault. One launch runs at a time.
-//
-// tests/unit/device/simulator.h runs one block, for tests of single functions of the device library.
 #pragma once
 
+#include "runtime/base/half.h"
+
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -36,9 +37,9 @@ struct Launch {
   Index3 grid = {1, 1, 1};
   int cluster = 1; // blocks of a cluster, along x
   int threads = 32;
-  size_t sharedBytes = 0;
-  uint64_t seed = 0;      // of the order in which threads run
-  int clustersAtOnce = 1; // clusters whose threads take turns
+  size_t sharedBytes = 227 * 1024; // as much as any block may have
+  uint64_t seed = 0;               // of the order in which threads run
+  int clustersAtOnce = 1;          // clusters whose threads take turns
 };
 
 // Runs `kernel` once for each thread of the grid. Throws std::runtime_error on an error of the kernel.
@@ -69,9 +70,9 @@ template <typename Perform> void performTogether(const char *operation, void *ar
   }
 }
 
-// A barrier of `threads` threads of the block, or of all threads that have not ended if `threads` is 0. Returns whether
-// the condition holds for any of them.
-bool meetBlock(int name, int threads, bool condition);
+// A barrier of `threads` threads of the block, or of all threads if `threads` is 0. Returns whether the condition holds
+// for any of them.
+bool meetBlock(const char *operation, int name, int threads, bool condition);
 
 // cp.async of the thread.
 void beginCopy(uint32_t target, const void *source, int bytes);
@@ -100,7 +101,7 @@ template <typename To, typename From> To bits(From from) {
 
 extern emulator::Index3 threadIdx, blockIdx, gridDim;
 
-inline void __syncthreads() { emulator::meetBlock(0, 0, false); }
+inline void __syncthreads() { emulator::meetBlock("__syncthreads", 0, 0, false); }
 inline void __syncwarp() {
   emulator::performTogether("__syncwarp", nullptr, [](void **) {});
 }
@@ -112,5 +113,6 @@ inline int atomicCAS(int *address, int expected, int desired) {
     *address = desired;
   return old;
 }
+inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }

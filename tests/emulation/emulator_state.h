@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include <ucontext.h>
+
 namespace emulator {
 
 struct Copy {
@@ -42,6 +44,7 @@ struct Meeting {
 };
 
 struct NamedBarrier {
+  const char *operation = nullptr;
   int arrived = 0;
   int threads = 0;
   bool any = false;
@@ -69,9 +72,14 @@ struct Cluster {
   std::vector<Fibre *> waiting;
 };
 
-struct Fibre {
+struct Place { // where something left off that goes on later
+  ucontext_t context;
   jmp_buf jump;
-  bool started = false;
+  bool wasLeft = false;
+};
+
+struct Fibre {
+  Place place;
   Block *block = nullptr;
   int thread = 0;
   char *stack = nullptr;

@@ -114,7 +114,17 @@ TEST(Emulator, AThreadThatWaitsForever) {
 }
 
 TEST(Emulator, ABarrierThatSomeThreadsSkip) {
-  expectError([] { emulator::meetBlock(1, 64, false); }, "64 at a named barrier");
+  expectError([] { emulator::meetBlock("a named barrier", 1, 64, false); }, "64 at a named barrier");
+  const auto skip = [] {
+    if (threadIdx.x != 5)
+      __syncthreads();
+  };
+  expectError(skip, "126 at __syncthreads", 64);
+}
+
+TEST(Emulator, ThreadsThatMeetAtDifferentBarriers) {
+  const auto meet = [] { emulator::meetBlock(threadIdx.x < 32 ? "bar.sync" : "bar.red", 0, 0, false); };
+  expectError(meet, "threads of a block meet at different instructions", 64);
 }
 
 TEST(Emulator, LanesThatMeetAtDifferentInstructions) {
@@ -143,6 +153,14 @@ TEST(Emulator, ACopyIsThereWhenItIsWaitedFor) {
   EXPECT_EQ(early, 0xffffffffU);
   EXPECT_EQ(late[1], 2U);
   EXPECT_EQ(late[2], 0U); // behind the 8 bytes
+}
+
+TEST(Emulator, ABadCopy) {
+  alignas(16) const uint32_t source[8] = {};
+  expectError([&] { emulator::beginCopy(0, source + 1, 16); }, "from an unaligned address");
+  expectError([&] { emulator::beginCopy(8, source, 16); }, "to an unaligned address");
+  expectError([&] { emulator::beginCopy(256, source, 16); }, "not in shared memory");
+  expectError([&] { emulator::beginCopy(0, source, 17); }, "of a bad size");
 }
 
 TEST(Emulator, AThreadThatEndsBeforeItsCopies) {

@@ -28,9 +28,9 @@ template <typename T> NSA_DEVICE T shuffle_xor(T value, int32 mask) {
   return shuffle(value, static_cast<int32>(threadIdx.x) % kWarpSize ^ mask);
 }
 
-NSA_DEVICE uint32 ballot(bool condition) {
+NSA_DEVICE uint32 vote(const char *operation, bool condition) {
   Exchanged<uint32> mine{condition, 0, 0};
-  emulator::performTogether("vote", &mine, [](void **lanes) {
+  emulator::performTogether(operation, &mine, [](void **lanes) {
     uint32 votes = 0;
     for (int32 i = 0; i < kWarpSize; ++i)
       votes |= static_cast<Exchanged<uint32> *>(lanes[i])->value << i;
@@ -39,8 +39,9 @@ NSA_DEVICE uint32 ballot(bool condition) {
   });
   return mine.result;
 }
-NSA_DEVICE bool any_lane(bool condition) { return ballot(condition) != 0; }
+NSA_DEVICE uint32 ballot(bool condition) { return vote("vote.ballot", condition); }
+NSA_DEVICE bool any_lane(bool condition) { return vote("vote.any", condition) != 0; }
 
-NSA_DEVICE bool any_thread(bool condition) { return emulator::meetBlock(0, 0, condition); }
+NSA_DEVICE bool any_thread(bool condition) { return emulator::meetBlock("__syncthreads_or", 0, 0, condition); }
 
 } // namespace nsa

@@ -1,7 +1,7 @@
 // Column vectors: loads, stores, maps and reductions along the rows, for one warp and for several.
 #include "column.cuh"
 #include "copy.cuh"
-#include "simulated_data.h"
+#include "guarded_matrix.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ TEST(Column, IsLoadedMappedAndStored) {
   View<float, 1> from = source.view(false), to = result.view(false);
   for (int column = 0; column < kCols; ++column)
     result.at(column, 0) = -1;
-  simulator::runBlock(64, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = 64}, [&] {
     const auto x = load_columns<Columns>(from, [&](int32 c) { return from.at(c).only_if(c != 5); });
     const auto y = map<Columns>([](float x, int32 column) { return 2 * x + column; }, x);
     const auto place = map<ColumnVector<int32, kCols>>([](int32 column) { return (column + 1) % kCols; });
@@ -38,7 +38,7 @@ TEST(Column, ActsAsAFragmentWithEqualRows) {
   using Tile = Fragment<float, kRows, kCols, kWarps>;
   GuardedMatrix<float> source(kRows, kCols, kCols, 1), vector(kCols, 1, 1, 2), result(kRows, kCols, kCols, 3);
   View<float, 1> from = source.view(false), columns = vector.view(false), to = result.view(false);
-  simulator::runBlock(32 * kWarps, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = 32 * kWarps}, [&] {
     const auto x = load_fragment<Tile>(from, kCols, [&](int32 r) { return from.at(r); });
     const auto v = load_columns<Columns>(columns, [&](int32 c) { return columns.at(c); });
     const auto rows = map<RowVector<float, kRows, kWarps>>([](int32 row) { return 1.0f * row; });
@@ -51,17 +51,18 @@ TEST(Column, ActsAsAFragmentWithEqualRows) {
       EXPECT_NEAR(result.value(row, column), source.value(row, column) * vector.value(column, 0) + column, 1e-4);
 }
 
-template <int kRows, int kWarps> void checkReductions(simulator::Order order) {
+template <int kRows, int kWarps> void checkReductions(uint64_t seed) {
   using Tile = Fragment<float, kRows, kCols, kWarps>;
   GuardedMatrix<float> source(kRows, kCols, kCols, 1), largest(kCols, 1, 1, 2), total(kCols, 1, 1, 3);
   View<float, 1> from = source.view(false), maxTo = largest.view(false), sumTo = total.view(false);
-  simulator::runBlock(32 * kWarps, {}, order, [&] {
+  emulator::run({.threads = 32 * kWarps, .seed = seed}, [&] {
     const auto x = load_fragment<Tile>(from, kCols, [&](int32 r) { return from.at(r); });
     if constexpr (kWarps == 1) {
       store_columns(reduce_rows_max(x), maxTo, [&](int32 c) { return maxTo.at(c); });
       store_columns(reduce_rows_add(x), sumTo, [&](int32 c) { return sumTo.at(c); });
     } else {
-      const SharedTile<float, 8, kCols> maxima(shared_memory), sums(shared_memory + maxima.kBytes);
+      const SharedTile<float, 8, kCols> maxima(emulator::sharedMemory()),
+          sums(emulator::sharedMemory() + maxima.kBytes);
       write_partials_max(x, maxima);
       write_partials_add(x, sums);
       __syncthreads();
@@ -82,14 +83,14 @@ template <int kRows, int kWarps> void checkReductions(simulator::Order order) {
 }
 
 TEST(Column, ReducesRowsOfOneWarp) {
-  checkReductions<16, 1>(simulator::Order::kForward);
-  checkReductions<48, 1>(simulator::Order::kForward);
+  checkReductions<16, 1>(0);
+  checkReductions<48, 1>(0);
 }
 
 TEST(Column, ReducesRowsOfSeveralWarps) {
-  checkReductions<32, 2>(simulator::Order::kBackward);
-  checkReductions<128, 4>(simulator::Order::kWarpsBackward);
-  checkReductions<128, 8>(simulator::Order::kForward);
+  checkReductions<32, 2>(1);
+  checkReductions<128, 4>(2);
+  checkReductions<128, 8>(0);
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 // past the last column of the last row is touched (the matrices end at a page that may not be read).
 #include "copy.cuh"
 #include "dot.cuh"
-#include "simulated_data.h"
+#include "guarded_matrix.h"
 
 #include <gtest/gtest.h>
 
@@ -25,8 +25,8 @@ template <typename T, int kCols, bool kEven = false> void copyRoundTrip(int colu
   GuardedMatrix<T> target(kTile + kOffset, columns, stride, 2), untouched(kTile + kOffset, columns, stride, 2);
   View<T, 1> from = source.view(aligned), to = target.view(aligned);
 
-  simulator::runBlock(kThreads, {}, simulator::Order::kWarpsBackward, [&] {
-    const SharedTile<T, kTile, kCols> tile(shared_memory);
+  emulator::run({.threads = kThreads, .seed = 2}, [&] {
+    const SharedTile<T, kTile, kCols> tile(emulator::sharedMemory());
     const auto rowOf = [&](const View<T, 1> &view) {
       return [&view](int32 r) { return view.at(r + kOffset).only_if(r % kSkipped != 0); };
     };
@@ -43,15 +43,15 @@ template <typename T, int kCols, bool kEven = false> void copyRoundTrip(int colu
       const auto staged = load_operand<Fragment<T, kTile, kCols, kWarps>>(tile);
       for (int tileIndex = 0; tileIndex < staged.kTiles; ++tileIndex)
         for (int half = 0; half < 2; ++half)
-          simulator::check(staged.pairs[0][tileIndex][half].bits == direct.pairs[0][tileIndex][half].bits,
-                           "staged and direct differ");
+          emulator::check(staged.pairs[0][tileIndex][half].bits == direct.pairs[0][tileIndex][half].bits,
+                          "staged and direct differ");
     }
     for (int tileIndex = 0; tileIndex < direct.kTiles; ++tileIndex)
       for (int half = 0; half < 2; ++half)
         for (int index = 0; index < 2; ++index) {
           int row = direct.row(0, half), column = direct.column(tileIndex, index);
           float expected = row % kSkipped == 0 || column >= columns ? 0 : source.value(row + kOffset, column);
-          simulator::check(to_float(direct.get(0, tileIndex, half, index)) == expected, "a loaded element is wrong");
+          emulator::check(to_float(direct.get(0, tileIndex, half, index)) == expected, "a loaded element is wrong");
         }
     store_tile(direct, to, columns, rowOf(to));
   });
@@ -100,8 +100,8 @@ TEST(Copy, EvenlySpacedRows) {
 template <int kRows, int kWarpsOfBlock, int kBefore = 0, int kCols = 64> void copyEvenRows() {
   GuardedMatrix<bf16> source(kRows - kBefore, kCols, kCols, 1);
   View<bf16, 1> from = source.view(true);
-  simulator::runBlock(32 * kWarpsOfBlock, {}, simulator::Order::kForward, [&] {
-    const SharedTile<bf16, kRows, kCols> tile(shared_memory);
+  emulator::run({.threads = 32 * kWarpsOfBlock}, [&] {
+    const SharedTile<bf16, kRows, kCols> tile(emulator::sharedMemory());
     load_tile<32 * kWarpsOfBlock>(tile, from, kCols,
                                   evenly_spaced([&](int32 r) { return from.at(r - kBefore).only_if(r >= kBefore); }));
     commit_copies();
@@ -112,7 +112,7 @@ template <int kRows, int kWarpsOfBlock, int kBefore = 0, int kCols = 64> void co
         const Chunk chunk = tile.chunk(row, column / 8);
         const Pair<bf16> pair{chunk.words[column % 8 / 2]};
         const float expected = row < kBefore ? 0 : source.value(row - kBefore, column);
-        simulator::check(to_float(pair.get(column % 2)) == expected, "a copied element is wrong");
+        emulator::check(to_float(pair.get(column % 2)) == expected, "a copied element is wrong");
       }
   });
 }
@@ -140,8 +140,8 @@ TEST(Copy, ChunksOfLongerRows) {
   GuardedMatrix<bf16> untouched(kTile, kColumns, kColumns, 2);
   for (bool aligned : {true, false}) {
     View<bf16, 1> from = source.view(aligned), to = target.view(aligned);
-    simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
-      const SharedTile<bf16, kTile, kChunk> tile(shared_memory);
+    emulator::run({.threads = kThreads}, [&] {
+      const SharedTile<bf16, kTile, kChunk> tile(emulator::sharedMemory());
       const auto rowOf = [&](int32 r) { return from.at(r).from_column(kFirst); };
       load_tile<kThreads>(tile, from, kLeft, evenly_spaced(rowOf));
       commit_copies();
@@ -155,8 +155,8 @@ TEST(Copy, ChunksOfLongerRows) {
           for (int index = 0; index < 2; ++index) {
             const int column = Registers::column(tileIndex, index);
             const float expected = column < kLeft ? source.value(Registers::row(0, half), kFirst + column) : 0;
-            simulator::check(to_float(staged.get(0, tileIndex, half, index)) == expected, "a copied element is wrong");
-            simulator::check(to_float(direct.get(0, tileIndex, half, index)) == expected, "a loaded element is wrong");
+            emulator::check(to_float(staged.get(0, tileIndex, half, index)) == expected, "a copied element is wrong");
+            emulator::check(to_float(direct.get(0, tileIndex, half, index)) == expected, "a loaded element is wrong");
           }
       store_tile(staged, to, kLeft, [&](int32 r) { return to.at(r).from_column(kFirst); });
     });
@@ -174,7 +174,7 @@ TEST(Copy, SlabsOfAWarp) {
     for (const bool aligned : {true, false}) {
       GuardedMatrix<f16> source(kRows, columns, 48, 1), target(kRows, columns, 48, 2), untouched(kRows, columns, 48, 2);
       View<f16, 1> from = source.view(aligned), to = target.view(aligned);
-      simulator::runBlock(kThreads, {}, simulator::Order::kBackward, [&] {
+      emulator::run({.threads = kThreads, .seed = 1}, [&] {
         const auto rows =
             load_fragment<Fragment<f16, kRows, kCols, kWarps>>(from, columns, [&](int32 r) { return from.at(r); });
         store_tile(rows, to, columns, [&](int32 r) { return to.at(r).only_if(r % kSkipped != 0); });
@@ -190,7 +190,7 @@ TEST(Copy, SlabsOfAWarp) {
 TEST(Copy, OneElementPerRow) {
   GuardedMatrix<float> source(kTile, 1, 1, 1), target(kTile, 1, 1, 2), untouched(kTile, 1, 1, 2);
   View<float, 1> from = source.view(false), to = target.view(false);
-  simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = kThreads}, [&] {
     const auto rows =
         load_rows<RowVector<float, kTile, kWarps>>(from, [&](int32 r) { return from.at(r).only_if(r < 20); });
     store_rows(rows, to, [&](int32 r) { return to.at(r).only_if(r >= 10); });

@@ -2,7 +2,7 @@
 #include "copy.cuh"
 #include "dot_annihilating.cuh"
 #include "dot_float.cuh"
-#include "simulated_data.h"
+#include "guarded_matrix.h"
 #include "sum_operand.cuh"
 
 #include <gtest/gtest.h>
@@ -24,10 +24,10 @@ public:
   template <bool kSharedLeft> void run() {
     View<T, 1> aView = a.view(false), bView = b.view(false);
     View<float, 1> cView = c.view(false), resultView = result.view(false);
-    simulator::runBlock(kThreads, {}, simulator::Order::kBackward, [&] {
+    emulator::run({.threads = kThreads, .seed = 1}, [&] {
       using Right = SharedTile<T, kTransposed ? kCols : kDepth, kTransposed ? kDepth : kCols>;
-      const SharedTile<T, kRows, kDepth> left(shared_memory);
-      const Right right(shared_memory + left.kBytes);
+      const SharedTile<T, kRows, kDepth> left(emulator::sharedMemory());
+      const Right right(emulator::sharedMemory() + left.kBytes);
       load_tile<kThreads>(left, aView, a.columns, [&](int32 r) { return aView.at(r); });
       load_tile<kThreads>(right, bView, b.columns, [&](int32 r) { return bView.at(r); });
       __syncthreads();
@@ -155,8 +155,8 @@ TEST(DotAnnihilating, IsPlainWhereItMayBe) {
   View<bf16, 1> aView = a.view(false), bView = b.view(false);
   View<float, 1> resultView = result.view(false);
   for (const bool where : {false, true}) {
-    simulator::runBlock(32, {}, simulator::Order::kForward, [&] {
-      const SharedTile<bf16, 16, 16> left(shared_memory), right(shared_memory + left.kBytes);
+    emulator::run({.threads = 32}, [&] {
+      const SharedTile<bf16, 16, 16> left(emulator::sharedMemory()), right(emulator::sharedMemory() + left.kBytes);
       load_tile<32>(left, aView, 16, [&](int32 r) { return aView.at(r); });
       load_tile<32>(right, bView, 16, [&](int32 r) { return bView.at(r); });
       __syncthreads();
@@ -205,7 +205,7 @@ template <typename T, int kRows, int kDepth, int kWarps> void checkSums() {
   GuardedMatrix<float> sums(kRows, 1, 1, 2);
   const View<T, 1> from = source.view(false);
   const View<float, 1> to = sums.view(false);
-  simulator::runBlock(32 * kWarps, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = 32 * kWarps}, [&] {
     const auto x = load_fragment<Fragment<T, kRows, kDepth, kWarps>>(from, kDepth, [&](int32 r) { return from.at(r); });
     store_rows(sum_operand(x), to, [&](int32 r) { return to.at(r); });
   });

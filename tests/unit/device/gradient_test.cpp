@@ -3,7 +3,7 @@
 #include "column.cuh"
 #include "copy.cuh"
 #include "gradient.cuh"
-#include "simulated_data.h"
+#include "guarded_matrix.h"
 #include "striped.cuh"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ public:
   template <template <typename, int32, int32, int32> class Tile> void ofTiles() {
     const View<float, 1> from = source.view(aligned);
     const View<Gradient<T>, 1> to = view();
-    simulator::runBlock(kThreads, {}, simulator::Order::kWarpsBackward, [&] {
+    emulator::run({.threads = kThreads, .seed = 2}, [&] {
       const auto x =
           load_fragment<Tile<float, kRows, kCols, kWarps>>(from, columns, [&](int32 r) { return from.at(r); });
       store_tile(x, to, columns, [&](int32 r) { return to.at(r).only_if(exists(r)); });
@@ -39,7 +39,7 @@ public:
   template <typename Rows> void ofRows() {
     const View<float, 1> from = source.view(aligned);
     const View<Gradient<T>, 1> to = view();
-    simulator::runBlock(kThreads, {}, simulator::Order::kBackward, [&] {
+    emulator::run({.threads = kThreads, .seed = 1}, [&] {
       const auto x = load_rows<Rows>(from, [&](int32 r) { return from.at(r); });
       store_rows(x, to, [&](int32 r) { return to.at(r).only_if(exists(r)); });
     });
@@ -48,7 +48,7 @@ public:
   template <typename Columns> void ofColumns() {
     const View<float, 1> from = source.view(aligned);
     const View<Gradient<T>, 1> to = view();
-    simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
+    emulator::run({.threads = kThreads}, [&] {
       const auto x = load_columns<Columns>(from, [&](int32 c) { return from.at(c); });
       store_columns(x, to, [&](int32 c) { return to.at(c).only_if(exists(c)); });
     });

@@ -1,9 +1,9 @@
 // Elementwise functions and reductions over fragments and row vectors.
 #include "copy.cuh"
+#include "guarded_matrix.h"
 #include "map.cuh"
 #include "reduce.cuh"
 #include "report.cuh"
-#include "simulated_data.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using Rows = RowVector<float, kRows, kWarps>;
 TEST(Map, SeesElementsRowsAndIndices) {
   GuardedMatrix<float> source(kRows, kCols, kCols, 1), result(kRows, kCols, kCols, 2);
   View<float, 1> from = source.view(false), to = result.view(false);
-  simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = kThreads}, [&] {
     const auto x = load_fragment<Tile>(from, kCols, [&](int32 r) { return from.at(r); });
     const auto rows = map<Rows>([](int32 row) { return 100.0f * row; });
     const auto y =
@@ -36,7 +36,7 @@ TEST(Map, RoundsTo16Bits) {
   GuardedMatrix<bf16> result(kRows, kCols, kCols, 2);
   View<float, 1> from = source.view(false);
   View<bf16, 1> target = result.view(false);
-  simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = kThreads}, [&] {
     const auto x = load_fragment<Tile>(from, kCols, [&](int32 r) { return from.at(r); });
     const auto y = map<Fragment<bf16, kRows, kCols, kWarps>>([](float x) { return x; }, x);
     store_tile(y, target, kCols, [&](int32 r) { return target.at(r); });
@@ -49,7 +49,7 @@ TEST(Map, RoundsTo16Bits) {
 TEST(Reduce, MaximumAndSumAlongTheColumns) {
   GuardedMatrix<float> source(kRows, kCols, kCols, 1), largest(kRows, 1, 1, 2), total(kRows, 1, 1, 3);
   View<float, 1> from = source.view(false), maxTo = largest.view(false), sumTo = total.view(false);
-  simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = kThreads}, [&] {
     const auto x = load_fragment<Tile>(from, kCols, [&](int32 r) { return from.at(r); });
     store_rows(reduce_max(x), maxTo, [&](int32 r) { return maxTo.at(r); });
     store_rows(reduce_add(x), sumTo, [&](int32 r) { return sumTo.at(r); });
@@ -69,7 +69,7 @@ TEST(Report, TheFirstReporterWins) {
   int words[2] = {0, 0};
   View<int32, 1> status = {words, {1}, 0};
   View<int32, 1> absent = {nullptr, {1}, 0};
-  simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = kThreads}, [&] {
     report(false, 1, 10, status);
     report(true, 2, 20, status);
     report(true, 3, 30, status);

@@ -2,8 +2,8 @@
 // page and is poisoned behind the others, is asked only for rows that exist.
 #include "copy.cuh"
 #include "dot.cuh"
+#include "guarded_matrix.h"
 #include "paged_view.cuh"
-#include "simulated_data.h"
 
 #include <gtest/gtest.h>
 
@@ -77,8 +77,8 @@ template <typename T, int kCols, int kPageRows> void copyPages(bool aligned, int
     const PagedView<T, 2, kPageRows> from = source.view(aligned), to = target.view(aligned);
     const int past = kTokens[sequence];
     const auto isStored = [&](int time) { return time >= std::max(first, 0) && time < std::min(first + kTile, past); };
-    simulator::runBlock(kThreads, {}, simulator::Order::kWarpsBackward, [&] {
-      const SharedTile<T, kTile, kCols> tile(shared_memory);
+    emulator::run({.threads = kThreads, .seed = 2}, [&] {
+      const SharedTile<T, kTile, kCols> tile(emulator::sharedMemory());
       const auto rowOf = [&](const PagedView<T, 2, kPageRows> &view) {
         return [&, first](int32 r) { return view.at_if(first + r >= 0 && first + r < past, sequence, first + r); };
       };
@@ -92,15 +92,15 @@ template <typename T, int kCols, int kPageRows> void copyPages(bool aligned, int
         const auto staged = load_operand<Registers>(tile);
         for (int tileIndex = 0; tileIndex < staged.kTiles; ++tileIndex)
           for (int half = 0; half < 2; ++half)
-            simulator::check(staged.pairs[0][tileIndex][half].bits == direct.pairs[0][tileIndex][half].bits,
-                             "staged and direct differ");
+            emulator::check(staged.pairs[0][tileIndex][half].bits == direct.pairs[0][tileIndex][half].bits,
+                            "staged and direct differ");
       }
       for (int tileIndex = 0; tileIndex < direct.kTiles; ++tileIndex)
         for (int half = 0; half < 2; ++half)
           for (int index = 0; index < 2; ++index) {
             const int time = first + direct.row(0, half), column = direct.column(tileIndex, index);
             const float expected = isStored(time) && column < kColumns ? source.value(sequence, time, column) : 0;
-            simulator::check(to_float(direct.get(0, tileIndex, half, index)) == expected, "a loaded element is wrong");
+            emulator::check(to_float(direct.get(0, tileIndex, half, index)) == expected, "a loaded element is wrong");
           }
       store_tile(direct, to, kColumns, rowOf(to));
     });
@@ -131,12 +131,12 @@ TEST(Pages, OneElementPerRow) {
   constexpr int kPageRows = 5, kSequence = 1, kPast = kTokens[kSequence], kFirst = kPast - 20;
   Pool<float, kPageRows> source(1, 1, 1), target(1, 1, 2), untouched(1, 1, 2);
   const PagedView<float, 2, kPageRows> from = source.view(false), to = target.view(false);
-  simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = kThreads}, [&] {
     const auto rows = load_rows<RowVector<float, kTile, kWarps>>(
         from, [&](int32 r) { return from.at_if(kFirst + r < kPast, kSequence, kFirst + r); });
     store_rows(rows, to, [&](int32 r) { return to.at_if(r >= 10 && kFirst + r < kPast, kSequence, kFirst + r); });
-    simulator::check(load_scalar(from, kSequence, kPast - 1) == source.value(kSequence, kPast - 1, 0),
-                     "a scalar is wrong");
+    emulator::check(load_scalar(from, kSequence, kPast - 1) == source.value(kSequence, kPast - 1, 0),
+                    "a scalar is wrong");
   });
   for (int time = 0; time < kPast; ++time)
     EXPECT_EQ(target.value(kSequence, time, 0),

@@ -2,7 +2,7 @@
 // which a zero annihilates and that leave their right operand as it is.
 #include "copy.cuh"
 #include "dot_keeping.cuh"
-#include "simulated_data.h"
+#include "guarded_matrix.h"
 #include "write_tile.cuh"
 
 #include <gtest/gtest.h>
@@ -34,9 +34,9 @@ public:
   template <bool kAnnihilates> void run(bool where = true) {
     View<T, 1> leftView = left.view(false), rightView = right.view(false), afterView = rightAfter.view(false);
     View<float, 1> accView = acc.view(false), resultView = result.view(false);
-    simulator::runBlock(kThreads, {}, simulator::Order::kBackward, [&] {
-      const SharedTile<T, kLeftRows, kLeftCols> leftTile(shared_memory);
-      const SharedTile<T, kRightRows, kRightCols> rightTile(shared_memory + leftTile.kBytes);
+    emulator::run({.threads = kThreads, .seed = 1}, [&] {
+      const SharedTile<T, kLeftRows, kLeftCols> leftTile(emulator::sharedMemory());
+      const SharedTile<T, kRightRows, kRightCols> rightTile(emulator::sharedMemory() + leftTile.kBytes);
       load_tile<kThreads>(rightTile, rightView, kRightCols, [&](int32 r) { return rightView.at(r); });
       const auto registers = load_fragment<Fragment<T, kLeftRows, kLeftCols, kWarps>>(
           leftView, kLeftCols, [&](int32 r) { return leftView.at(r); });
@@ -97,7 +97,7 @@ public:
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>;
     for (int row = 0; row < kRightRows; ++row)
       for (int column = 0; column < kRightCols; ++column)
-        ASSERT_EQ(simulator::bits<Bits>(rightAfter.at(row, column)), simulator::bits<Bits>(right.at(row, column)))
+        ASSERT_EQ(emulator::bits<Bits>(rightAfter.at(row, column)), emulator::bits<Bits>(right.at(row, column)))
             << row << ", " << column;
   }
 

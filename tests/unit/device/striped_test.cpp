@@ -1,6 +1,6 @@
 // Tiles whose rows lie across all threads: loads, stores, maps and reductions, for rows of less than one octet a thread
 // to several, aligned and not, and for columns that end within an octet.
-#include "simulated_data.h"
+#include "guarded_matrix.h"
 #include "striped.cuh"
 
 #include <gtest/gtest.h>
@@ -12,8 +12,7 @@ using namespace nsa::test;
 
 namespace {
 
-template <typename T, int kRows, int kCols, int kWarps>
-void checkMoves(int columns, bool isAligned, simulator::Order order) {
+template <typename T, int kRows, int kCols, int kWarps> void checkMoves(int columns, bool isAligned, uint64_t seed) {
   SCOPED_TRACE(testing::Message() << kRows << "x" << kCols << ", " << kWarps << " warps, " << columns << " columns, "
                                   << (isAligned ? "aligned" : "not aligned"));
   using Tile = StripedTile<T, kRows, kCols, kWarps>;
@@ -23,7 +22,7 @@ void checkMoves(int columns, bool isAligned, simulator::Order order) {
   std::vector<float> before;
   for (int column = 0; column < columns; ++column)
     before.push_back(result.value(1, column));
-  simulator::runBlock(32 * kWarps, {}, order, [&] {
+  emulator::run({.threads = 32 * kWarps, .seed = seed}, [&] {
     // Row 1 is neither loaded nor stored where it is 0.
     const auto x = load_fragment<Tile>(from, columns, [&](int32 r) { return from.at(r + 1).only_if(r != 1); });
     const auto y = map<Tile>([](T x, int32 row, int32 column) { return to_float(x) + row - column % 16; }, x);
@@ -40,13 +39,13 @@ void checkMoves(int columns, bool isAligned, simulator::Order order) {
 }
 
 TEST(Striped, IsLoadedMappedAndStored) {
-  checkMoves<bf16, 1, 1024, 4>(1024, true, simulator::Order::kForward);
-  checkMoves<bf16, 2, 256, 2>(200, true, simulator::Order::kBackward);
-  checkMoves<f16, 3, 64, 1>(61, true, simulator::Order::kForward);
-  checkMoves<f16, 1, 600, 2>(600, true, simulator::Order::kForward);
-  checkMoves<bf16, 4, 1280, 4>(1111, false, simulator::Order::kWarpsBackward);
-  checkMoves<float, 2, 768, 2>(768, true, simulator::Order::kForward);
-  checkMoves<float, 3, 40, 1>(33, false, simulator::Order::kForward);
+  checkMoves<bf16, 1, 1024, 4>(1024, true, 0);
+  checkMoves<bf16, 2, 256, 2>(200, true, 1);
+  checkMoves<f16, 3, 64, 1>(61, true, 0);
+  checkMoves<f16, 1, 600, 2>(600, true, 0);
+  checkMoves<bf16, 4, 1280, 4>(1111, false, 2);
+  checkMoves<float, 2, 768, 2>(768, true, 0);
+  checkMoves<float, 3, 40, 1>(33, false, 0);
 }
 
 TEST(Striped, LeavesColumnsBehindTheTileAlone) {
@@ -55,7 +54,7 @@ TEST(Striped, LeavesColumnsBehindTheTileAlone) {
   GuardedMatrix<float> source(2, kColumns, kColumns, 1), result(2, kColumns, kColumns, 2),
       before(2, kColumns, kColumns, 2);
   View<float, 1> from = source.view(true), to = result.view(true);
-  simulator::runBlock(64, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = 64}, [&] {
     const auto x = load_fragment<Tile>(from, kColumns, [&](int32 r) { return from.at(r); });
     store_tile(x, to, kColumns, [&](int32 r) { return to.at(r); });
   });
@@ -64,14 +63,14 @@ TEST(Striped, LeavesColumnsBehindTheTileAlone) {
       ASSERT_EQ(result.value(row, column), (column < 520 ? source : before).value(row, column)) << column;
 }
 
-template <int kRows, int kCols, int kWarps> void checkReductions(simulator::Order order) {
+template <int kRows, int kCols, int kWarps> void checkReductions(uint64_t seed) {
   SCOPED_TRACE(testing::Message() << kRows << "x" << kCols << ", " << kWarps << " warps");
   using Tile = StripedTile<float, kRows, kCols, kWarps>;
   using Rows = UniformRows<float, kRows, kWarps>;
   GuardedMatrix<float> source(kRows, kCols, kCols, 1), rows(3 * kRows, 1, 1, 2), columns(2 * kCols, 1, 1, 3);
   source.at(0, kCols - 1) = NAN;
   View<float, 1> from = source.view(true), toRows = rows.view(false), toColumns = columns.view(false);
-  simulator::runBlock(32 * kWarps, {}, order, [&] {
+  emulator::run({.threads = 32 * kWarps, .seed = seed}, [&] {
     const auto x = load_fragment<Tile>(from, kCols, [&](int32 r) { return from.at(r); });
     const auto numbers = map<Tile>([](float x) { return x == x ? x : 0.0f; }, x);
     const auto none = splat<Tile>(-0.0f);
@@ -85,8 +84,8 @@ template <int kRows, int kCols, int kWarps> void checkReductions(simulator::Orde
       store(reduce_add(none), 2);
     } else {
       using Partials = SharedTile<float, (kRows + 7) / 8 * 8, (kWarps + 3) / 4 * 4>;
-      const Partials first(shared_memory), second(shared_memory + Partials::kBytes),
-          third(shared_memory + 2 * Partials::kBytes);
+      const Partials first(emulator::sharedMemory()), second(emulator::sharedMemory() + Partials::kBytes),
+          third(emulator::sharedMemory() + 2 * Partials::kBytes);
       write_partials_max(x, first);
       write_partials_add(numbers, second);
       write_partials_add(none, third);
@@ -125,11 +124,11 @@ template <int kRows, int kCols, int kWarps> void checkReductions(simulator::Orde
 }
 
 TEST(Striped, IsReducedAlongColumnsAndRows) {
-  checkReductions<1, 256, 1>(simulator::Order::kForward);
-  checkReductions<3, 24, 1>(simulator::Order::kBackward);
-  checkReductions<2, 1024, 2>(simulator::Order::kWarpsBackward);
-  checkReductions<1, 1288, 4>(simulator::Order::kForward);
-  checkReductions<5, 40, 8>(simulator::Order::kBackward);
+  checkReductions<1, 256, 1>(0);
+  checkReductions<3, 24, 1>(1);
+  checkReductions<2, 1024, 2>(2);
+  checkReductions<1, 1288, 4>(0);
+  checkReductions<5, 40, 8>(1);
 }
 
 TEST(Striped, MeetsItsVectorsInAMap) {
@@ -141,7 +140,7 @@ TEST(Striped, MeetsItsVectorsInAMap) {
       result(kRows, kCols, kCols, 4);
   View<float, 1> from = source.view(true), ofRows = rows.view(false), ofColumns = columns.view(false),
                  to = result.view(true);
-  simulator::runBlock(32 * kWarps, {}, simulator::Order::kForward, [&] {
+  emulator::run({.threads = 32 * kWarps}, [&] {
     const auto x = load_fragment<Tile>(from, kCols, [&](int32 r) { return from.at(r); });
     const auto r = load_rows<Rows>(ofRows, [&](int32 r) { return ofRows.at(r).only_if(r != 2); });
     const auto c = load_columns<Columns>(ofColumns, [&](int32 c) { return ofColumns.at(c).only_if(c != 7); });

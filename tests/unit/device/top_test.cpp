@@ -1,9 +1,9 @@
 // Lists of best columns, and what selection needs beside them, against plain loops.
 #include "copy.cuh"
 #include "dot.cuh"
+#include "guarded_matrix.h"
 #include "reduce.cuh"
 #include "shift.cuh"
-#include "simulated_data.h"
 #include "top_lists.cuh"
 
 #include <algorithm>
@@ -37,13 +37,13 @@ std::vector<int> bestColumns(GuardedMatrix<float> &scores, int row, int slots) {
 
 // kTiles tiles of kCols columns are offered, the last one first if `backward`.
 template <int kRows, int kCols, int kTiles, int kSlots, int kWarps>
-void checkTop(GuardedMatrix<float> &scores, bool backward, simulator::Order order) {
+void checkTop(GuardedMatrix<float> &scores, bool backward, uint64_t seed) {
   GuardedMatrix<float> found(kRows, kSlots, kSlots, 1);
   auto *columns = reinterpret_cast<int *>(&found.at(0, 0));
   View<float, 1> from = scores.view(false);
   View<int, 2> target = {columns, {kSlots, 1}, 0};
-  simulator::runBlock(32 * kWarps, {}, order, [&] {
-    const TopLists<kRows, kSlots, kWarps> lists(shared_memory);
+  emulator::run({.threads = 32 * kWarps, .seed = seed}, [&] {
+    const TopLists<kRows, kSlots, kWarps> lists(emulator::sharedMemory());
     top_clear(lists);
     for (int32 i = 0; i < kTiles; ++i) {
       const int32 first = (backward ? kTiles - 1 - i : i) * kCols;
@@ -68,8 +68,8 @@ template <int kRows, int kCols, int kTiles, int kSlots, int kWarps, typename Dra
   for (int row = 0; row < kRows; ++row)
     for (int column = 0; column < scores.columns; ++column)
       scores.at(row, column) = draw(row, column, scores.value(row, column));
-  checkTop<kRows, kCols, kTiles, kSlots, kWarps>(scores, false, simulator::Order::kForward);
-  checkTop<kRows, kCols, kTiles, kSlots, kWarps>(scores, true, simulator::Order::kWarpsBackward);
+  checkTop<kRows, kCols, kTiles, kSlots, kWarps>(scores, false, 0);
+  checkTop<kRows, kCols, kTiles, kSlots, kWarps>(scores, true, 2);
 }
 
 template <typename Draw> void checkAllShapes(const Draw &draw) {
@@ -111,7 +111,7 @@ TEST(Columns, ShiftAndLast) {
       last(kRows, 1, 1, 4);
   View<float, 1> from = source.view(false), firstFrom = first.view(false), to = moved.view(false),
                  lastTo = last.view(false);
-  simulator::runBlock(32, {}, simulator::Order::kBackward, [&] {
+  emulator::run({.threads = 32, .seed = 1}, [&] {
     const auto x =
         load_fragment<Fragment<float, kRows, kCols, kWarps>>(from, kCols, [&](int32 r) { return from.at(r); });
     const auto f = load_rows<RowVector<float, kRows, kWarps>>(firstFrom, [&](int32 r) { return firstFrom.at(r); });
@@ -132,8 +132,8 @@ template <int kCols> void checkRowsOf() {
   View<bf16, 1> from = source.view(true);
   for (int first = 0; first + kCount <= kRows; first += 8) {
     std::vector<bf16> found(kCount * kCols);
-    simulator::runBlock(32, {}, simulator::Order::kForward, [&] {
-      const SharedTile<bf16, kRows, kCols> all(shared_memory);
+    emulator::run({.threads = 32}, [&] {
+      const SharedTile<bf16, kRows, kCols> all(emulator::sharedMemory());
       load_tile<32>(all, from, kCols, [&](int32 r) { return from.at(r); });
       commit_copies();
       wait_copies<0>();

@@ -1,7 +1,7 @@
 // The order of attention's items on sm_90a: each row is somebody's once, with the keys that it sees, and blocks of a
 // cluster take the same tiles of keys in the same order, also where the second one has no rows.
+#include "emulator.h"
 #include "runtime/base/sequence_fields.h"
-#include "simulator.h"
 #include "sm90/work_items.cuh"
 
 #include <algorithm>
@@ -44,14 +44,15 @@ struct Lengths {
   int32 first_key = 0; // its position
 };
 
-template <typename Facts> std::vector<WorkItem> itemsOf(const Arguments &args, int32 block) {
-  std::vector<WorkItem> items;
-  simulator::runBlock(kWarpSize, {static_cast<unsigned>(block), 0, 0}, simulator::Order::kForward, [&] {
+// Returns the items of each block.
+template <typename Facts> std::vector<std::vector<WorkItem>> itemsOf(const Arguments &args, int32 blocks) {
+  std::vector<std::vector<WorkItem>> items(static_cast<size_t>(blocks));
+  emulator::run({.grid = {static_cast<unsigned>(blocks), 1, 1}, .cluster = Facts::kCluster}, [&] {
     WorkOrder<Facts, Arguments> order(args);
-    for (WorkItem item = order.next(block % Facts::kCluster); item.rows != 0;
-         item = order.next(block % Facts::kCluster))
+    const int32 rank = static_cast<int32>(emulator::clusterRank());
+    for (WorkItem item = order.next(rank); item.rows != 0; item = order.next(rank))
       if (threadIdx.x == 0 && item.rows > 0)
-        items.push_back(item);
+        items[blockIdx.x].push_back(item);
   });
   return items;
 }
@@ -84,7 +85,7 @@ template <typename Facts> void checkOrder(const std::vector<Lengths> &lengths, i
   const int32 itemRows = Facts::kRows * Facts::kCluster;
   const int32 most = (longest * Facts::kGroup + itemRows - 1) / itemRows * kvHeads * args.batch;
   const int32 blocks = Facts::kCluster * std::min(multiprocessors / Facts::kCluster, most);
-  gridDim = {static_cast<unsigned>(blocks), 1, 1};
+  const std::vector<std::vector<WorkItem>> itemsOfBlocks = itemsOf<Facts>(args, blocks);
 
   const auto keysOf = [&](const WorkItem &item) {
     for (size_t i = 0; Facts::kPacked && i < lengths.size(); ++i)
@@ -94,10 +95,10 @@ template <typename Facts> void checkOrder(const std::vector<Lengths> &lengths, i
     return args.seqlen_k;
   };
   std::map<std::tuple<int32, int32, int32>, int> timesDone; // time of all sequences, key/value head, row of the time
-  for (int32 leader = 0; leader < blocks; leader += Facts::kCluster) {
-    const std::vector<WorkItem> first = itemsOf<Facts>(args, leader);
+  for (size_t leader = 0; leader < itemsOfBlocks.size(); leader += Facts::kCluster) {
+    const std::vector<WorkItem> &first = itemsOfBlocks[leader];
     for (int32 rank = 0; rank < Facts::kCluster; ++rank) {
-      const std::vector<WorkItem> items = rank == 0 ? first : itemsOf<Facts>(args, leader + rank);
+      const std::vector<WorkItem> &items = itemsOfBlocks[leader + static_cast<size_t>(rank)];
       ASSERT_EQ(items.size(), first.size()) << "a block would wait for its neighbour's loads for ever";
       for (size_t i = 0; i < items.size(); ++i) {
         const WorkItem &item = items[i];

@@ -328,7 +328,7 @@ TEST(Layering, EveryIncludeIsDrawn) {
     const std::string used = resolve(root, root / folder, include);
     if (!used.empty())
       EXPECT_EQ(edgeError(folder, used), "") << file << " includes " << include.name;
-    else if (include.isQuoted && !isBelow(folder, "tests")) // tests may simulate a library under its own names
+    else if (include.isQuoted && !isBelow(folder, "tests")) // tests may emulate a library under its own names
       EXPECT_TRUE(include.name.starts_with("mlir/") || include.name.starts_with("llvm/") ||
                   include.name.starts_with("llvm-c/"))
           << file << " includes \"" << include.name << "\", which is no path from the repository root";

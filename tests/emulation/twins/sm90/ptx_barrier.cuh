@@ -10,6 +10,8 @@ NSA_DEVICE void barrier_init(uint32 barrier, int32 arrivals) { emulator::initBar
 NSA_DEVICE void fence_barrier_init() {}
 NSA_DEVICE void barrier_arrive_expect(uint32 barrier, int32 bytes) { emulator::arriveExpect(barrier, bytes); }
 NSA_DEVICE void barrier_wait(uint32 barrier, int32 parity) { emulator::waitBarrier(barrier, parity); }
-NSA_DEVICE void named_barrier_sync(int32 name, int32 threads) { emulator::meetBlock(name, threads, false); }
+NSA_DEVICE void named_barrier_sync(int32 name, int32 threads) {
+  emulator::meetBlock("a named barrier", name, threads, false);
+}
 
 } // namespace nsa
