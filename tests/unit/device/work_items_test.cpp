@@ -49,7 +49,7 @@ template <typename Facts> std::vector<std::vector<WorkItem>> itemsOf(const Argum
   std::vector<std::vector<WorkItem>> items(static_cast<size_t>(blocks));
   emulator::run({.grid = {static_cast<unsigned>(blocks), 1, 1}, .cluster = Facts::kCluster}, [&] {
     WorkOrder<Facts, Arguments> order(args);
-    const int32 rank = static_cast<int32>(emulator::clusterRank());
+    const int32 rank = static_cast<int32>(blockIdx.x) % Facts::kCluster;
     for (WorkItem item = order.next(rank); item.rows != 0; item = order.next(rank))
       if (threadIdx.x == 0 && item.rows > 0)
         items[blockIdx.x].push_back(item);
