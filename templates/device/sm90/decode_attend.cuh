@@ -140,8 +140,7 @@ NSA_DEVICE void add_values(DecodeState<Shape> &state, const DecodeMemory<Shape> 
   using T = typename Shape::Element;
   const int32 warp = static_cast<int32>(threadIdx.x) / kWarpSize;
   const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-  const uint32 weights =
-      shared_address(memory.weights()) + lane % 16 * Shape::kWeightPitch + lane / 16 * kChunkBytes;
+  const uint32 weights = shared_address(memory.weights()) + lane % 16 * Shape::kWeightPitch + lane / 16 * kChunkBytes;
   const uint32 column = values + lane * Shape::kVPitch + warp * Shape::kVTiles * kChunkBytes;
 #pragma unroll
   for (int32 key = 0; key < Shape::kKeyTile; key += 32) {

@@ -57,8 +57,7 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
 
   if constexpr (Shape::kHasWin) {
     const int32 keys = place.past_token - place.first_token;
-    attention.template attend<true>(ring.win_tiles, token_queries, keep_none,
-                                    [&](int32 key) { return key < keys; });
+    attention.template attend<true>(ring.win_tiles, token_queries, keep_none, [&](int32 key) { return key < keys; });
     push_partials(attention.state, memory, place.rank, kWin, kWinPartials);
     push_softmax(attention.state, memory, place.rank, kWin, kWinPartials);
   }

@@ -66,20 +66,19 @@ NSA_DEVICE DecodeLengths check_lengths(const Arguments &args, int32 sequence) {
   const int32 length = bad_length ? 0 : given;
   const bool full = added > args.capacity - length;
   const int32 tokens = full ? length : length + added;
-  const int32 code = bad_offsets                                           ? Facts::kBadCuSeqlensQ
-                     : bad_length                                          ? Facts::kBadCacheSeqlens
-                     : added > min(args.max_seqlen_q, 1)                   ? Facts::kSeqlenQOverMaximum
-                     : full                                                ? Facts::kCacheFull
+  const int32 code = bad_offsets                                            ? Facts::kBadCuSeqlensQ
+                     : bad_length                                           ? Facts::kBadCacheSeqlens
+                     : added > min(args.max_seqlen_q, 1)                    ? Facts::kSeqlenQOverMaximum
+                     : full                                                 ? Facts::kCacheFull
                      : tokens > min(args.max_seqlen_k, int32{Facts::kRoom}) ? Facts::kSeqlenKOverMaximum
-                                                                           : 0;
+                                                                            : 0;
   return {tokens, added, first, code};
 }
 
 // Whether a page of the sequence does not exist. The threads that attend take a part of the pages each. They keep the
 // table in shared memory, where there is room for it: L1 forgets it when the cluster meets.
 template <typename Shape, typename Arguments>
-NSA_DEVICE bool finds_bad_page(const Arguments &args, const DecodeMemory<Shape> &memory, int32 sequence,
-                               int32 tokens) {
+NSA_DEVICE bool finds_bad_page(const Arguments &args, const DecodeMemory<Shape> &memory, int32 sequence, int32 tokens) {
   bool bad = false;
   if constexpr (Shape::Facts::kPageSize > 0) {
     const int32 *table = args.block_table.data + args.block_table.at(sequence, 0).offset;
@@ -103,8 +102,7 @@ template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 
   place.position = tokens - 1;
   place.visible = visible;
   const int32 behind = tokens - Facts::kCmpBlock;
-  place.fresh_key =
-      Facts::kAppends && behind >= 0 && behind % Facts::kCmpStride == 0 ? behind / Facts::kCmpStride : -1;
+  place.fresh_key = Facts::kAppends && behind >= 0 && behind % Facts::kCmpStride == 0 ? behind / Facts::kCmpStride : -1;
 
   place.blocks = place.position / Facts::kSelBlock + 1;
   place.ranks = Shape::kRanks && place.blocks > Facts::kSelCount;

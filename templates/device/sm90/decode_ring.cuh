@@ -108,10 +108,9 @@ private:
     // The new compressed row is not in memory (place_fresh). A copy of zeros would come in its way.
     if (tile < cmp_tiles && key == fresh_row)
       return;
-    const Source from = tile < cmp_tiles ? compressed_source(place.first_key + key)
-                        : tile < cmp_tiles + win_tiles
-                            ? windowed_source(place.first_token + key - cmp_tiles * kTile)
-                            : selected_source(key - (cmp_tiles + win_tiles) * kTile);
+    const Source from = tile < cmp_tiles               ? compressed_source(place.first_key + key)
+                        : tile < cmp_tiles + win_tiles ? windowed_source(place.first_token + key - cmp_tiles * kTile)
+                                                       : selected_source(key - (cmp_tiles + win_tiles) * kTile);
     copy_row<Shape::kQkDim, kParts>(memory.keys(stage) + row * Shape::kKPitch, from.key, part, from.has_key, aligned);
     copy_row<Shape::kVDim, kParts>(memory.values(stage) + row * Shape::kVPitch, from.value, part, from.has_value,
                                    aligned);

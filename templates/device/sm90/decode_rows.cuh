@@ -2,8 +2,8 @@
 #pragma once
 
 #include "paged_view.cuh"
-#include "sm90/decode_place.cuh"
 #include "shared_tile.cuh"
+#include "sm90/decode_place.cuh"
 
 namespace nsa {
 
@@ -91,8 +91,8 @@ NSA_DEVICE void copy_queries(unsigned char *target, const View &q, const DecodeP
   for (int32 head = threadIdx.x / kParts; head < Shape::kHeads; head += Shape::kThreads / kParts) {
     const bool exists = head < Shape::kGroup;
     const int32 number = place.kv_head * Shape::kGroup + (exists ? head : 0);
-    copy_row<Shape::kQkDim, kParts>(target + head * Shape::kKPitch,
-                                    row_address(q, place.q_entry, place.q_time, number), part, exists, aligned);
+    copy_row<Shape::kQkDim, kParts>(target + head * Shape::kKPitch, row_address(q, place.q_entry, place.q_time, number),
+                                    part, exists, aligned);
   }
 }
 

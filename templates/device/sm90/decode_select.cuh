@@ -76,8 +76,7 @@ NSA_DEVICE int32 count_before(const float *scores, int32 count, int32 place) {
 
 // Sends the best kKept selection blocks of this block to all blocks. They stand in ascending order if all are sent, and
 // else by their scores. So of equal scores in one block, the lower selection block always stands first.
-template <typename Shape>
-NSA_DEVICE void push_candidates(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
+template <typename Shape> NSA_DEVICE void push_candidates(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
   const float *scores = memory.floats(Shape::kBlockScoresAt);
   const int32 owned = place.past_block - place.first_block;
   const uint32 barrier = shared_address(memory.barrier(kProposals));

@@ -77,16 +77,16 @@ template <typename Facts_> struct DecodeShape {
   // Offsets in shared memory.
   static constexpr int32 kQueriesAt = kStages * kStageBytes;
   static constexpr int32 kWeightsAt = kQueriesAt + kQueryTiles * kQueryBytes;
-  static constexpr int32 kPartialsAt = kWeightsAt + kHeads * kWeightPitch;              // [branch][rank][slice]
+  static constexpr int32 kPartialsAt = kWeightsAt + kHeads * kWeightPitch;                   // [branch][rank][slice]
   static constexpr int32 kSoftmaxAt = kPartialsAt + 4 * kDecodeBranches * kCluster * kSlice; // [branch][rank][head]
-  static constexpr int32 kTopsAt = kSoftmaxAt + 8 * kDecodeBranches * kCluster * kHeads;  // [head][key warp]
-  static constexpr int32 kSumsAt = kTopsAt + 4 * kHeads * kKeyWarps;                    // [branch][key warp][head]
-  static constexpr int32 kMaximaAt = kSumsAt + 4 * kDecodeBranches * kHeads * kKeyWarps; // [branch][head]
-  static constexpr int32 kNormsAt = kMaximaAt + 4 * kDecodeBranches * kHeads;           // [head]
-  static constexpr int32 kGatesAt = kNormsAt + 4 * kHeads;                              // [branch][head]
-  static constexpr int32 kScoresAt = kGatesAt + 4 * kDecodeBranches * kHeads;           // [head][compressed key]
+  static constexpr int32 kTopsAt = kSoftmaxAt + 8 * kDecodeBranches * kCluster * kHeads;     // [head][key warp]
+  static constexpr int32 kSumsAt = kTopsAt + 4 * kHeads * kKeyWarps;                         // [branch][key warp][head]
+  static constexpr int32 kMaximaAt = kSumsAt + 4 * kDecodeBranches * kHeads * kKeyWarps;     // [branch][head]
+  static constexpr int32 kNormsAt = kMaximaAt + 4 * kDecodeBranches * kHeads;                // [head]
+  static constexpr int32 kGatesAt = kNormsAt + 4 * kHeads;                                   // [branch][head]
+  static constexpr int32 kScoresAt = kGatesAt + 4 * kDecodeBranches * kHeads;                // [head][compressed key]
   static constexpr int32 kImportanceAt = kScoresAt + (kRanks ? 4 * kGroup * kScorePitch : 0); // [compressed key]
-  static constexpr int32 kBlockScoresAt = kImportanceAt + (kRanks ? 4 * kScorePitch : 0);   // [selection block]
+  static constexpr int32 kBlockScoresAt = kImportanceAt + (kRanks ? 4 * kScorePitch : 0);     // [selection block]
   static constexpr int32 kCandidateScoresAt = kBlockScoresAt + (kRanks ? 4 * round_up(kShare, 4) : 0);
   static constexpr int32 kCandidateBlocksAt = kCandidateScoresAt + (kRanks ? 4 * round_up(kCandidates, 4) : 0);
   static constexpr int32 kListAt = kCandidateBlocksAt + (kRanks ? 4 * round_up(kCandidates, 4) : 0);

@@ -5,9 +5,7 @@
 
 namespace nsa {
 
-NSA_DEVICE void push_word(uint32 address, uint32 value, uint32 barrier) {
-  emulator::push(address, &value, 4, barrier);
-}
+NSA_DEVICE void push_word(uint32 address, uint32 value, uint32 barrier) { emulator::push(address, &value, 4, barrier); }
 NSA_DEVICE void push_words(uint32 address, uint32 low, uint32 high, uint32 barrier) {
   const uint32 words[2] = {low, high};
   emulator::push(address, words, 8, barrier);
