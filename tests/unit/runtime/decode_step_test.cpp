@@ -118,7 +118,7 @@ TEST(DecodeStep, IsCompiledForWhatItsKernelNeeds) {
   EXPECT_EQ(Problem::make(stepOf(spec, longest).spec, longest).fixed().at("room"), "2147483647");
 }
 
-// The kernels before it are those of any plan of decode.
+// Every plan of decode has the kernels before it.
 TEST(DecodeStep, OtherKernelsOfThePlanKeepTheirKeys) {
   const Spec spec = specOf(CmpKind::kLinear);
   const Maxima maxima = token(8, 65536);
