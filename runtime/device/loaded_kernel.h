@@ -15,7 +15,7 @@
 
 namespace nsa {
 
-inline constexpr size_t kMaxSlots = 128; // slots of one kernel; attention with tensor maps uses about 90
+inline constexpr size_t kMaxSlots = 192; // slots of one kernel; decode_step with pages uses 156
 
 class LoadedKernel {
 public:

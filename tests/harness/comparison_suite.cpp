@@ -135,7 +135,7 @@ TEST_F(GradientComparisons, AWrongKernelIsFoundInItsPart) {
                    "query_gradient(place, dq * scale,",
                    "query_gradient(place, dq,",
                    {"dq_cmp", "dq_win"}},
-                  {"tile/sel_dq_slots.tile", "over e - delta_row)", "over e)", {"dq_slots"}},
+                  {"tile/sel_dq_slots.tile", "p * (change - d_row)", "p * change", {"dq_slots"}},
                   {"tile/attention_dkv.tile", "let whole = dk * scale", "let whole = dk", {"dkv_cmp", "dkv_win"}},
                   {"tile/sel_dkv.tile",
                    "store dk_pieces[row, kv_head] = dk * scale",

@@ -2,6 +2,7 @@
 // GPU. Prints registers, spills and milliseconds of each kernel; the default config must not spill for want of them,
 // and attention must be made of what tensor cores are fed by.
 #include "runtime/base/compiler_revision.h"
+#include "runtime/device/loaded_kernel.h"
 #include "tests/nvrtc/matrix_problems.h"
 #include "tests/nvrtc/nvrtc_expected.h"
 #include "tests/nvrtc/sass.h"
@@ -121,6 +122,7 @@ void checkAndPrint(std::vector<Job> &jobs) {
     EXPECT_GT(number(manifest, "registers"), 0);
     EXPECT_EQ(manifest.evidence.count("nvrtc"), 1u);
     EXPECT_EQ(manifest.threads % 32, 0);
+    EXPECT_LE(static_cast<size_t>(manifest.slotCount()), kMaxSlots) << textOf(job.call);
     // With all its registers in use a default does not spill. With fewer, ptxas has made room for a third block of a
     // multiprocessor and may keep a few words that the loop does not touch in memory: forbidding that cost windows with
     // heads of 64 a tenth of their speed on an H200.
