@@ -183,13 +183,23 @@ Block &blockOf(uint32_t address) {
   return *self->block->cluster->blocks[rank - 1];
 }
 
-// Ends the phase of an mbarrier if all has come. Messages arrive only now, when a thread waits for them.
+void finishCopies(unsigned char *memory, const std::vector<Copy> &copies) {
+  for (const Copy &copy : copies) {
+    std::memset(memory + copy.target, 0, 16);
+    if (copy.bytes > 0)
+      std::memcpy(memory + copy.target, copy.source, static_cast<size_t>(copy.bytes));
+  }
+}
+
+// Ends the phase of an mbarrier if all has come. Messages and copies arrive only now, when a thread waits for them.
 void completeBarrier(Block &block, Barrier &barrier) {
   if (barrier.pending > 0 || barrier.issued != barrier.expected)
     return;
   for (const Message &message : barrier.messages)
     std::memcpy(block.memory + message.target, message.value, static_cast<size_t>(message.bytes));
   barrier.messages.clear();
+  finishCopies(block.memory, barrier.copies);
+  barrier.copies.clear();
   barrier.expected = barrier.issued = 0;
   barrier.pending = barrier.arrivals;
   ++barrier.phase;
@@ -303,10 +313,11 @@ void leaveWarp() {
       makeReady(lane);
 }
 
-bool meetBlock(const char *operation, int name, int threads, bool condition) {
-  Block &block = *self->block;
+namespace {
+
+// The thread arrives at a named barrier. Returns whether it was the last.
+bool arriveNamed(NamedBarrier &barrier, const char *operation, int name, int threads, bool condition) {
   check(name >= 0 && name < 16 && threads % kWarpSize == 0, "a named barrier has a bad number");
-  NamedBarrier &barrier = block.named[name];
   if (barrier.arrived == 0) {
     barrier.operation = operation;
     barrier.threads = threads;
@@ -315,13 +326,25 @@ bool meetBlock(const char *operation, int name, int threads, bool condition) {
   check(barrier.threads == threads, "threads disagree on the size of a named barrier");
   barrier.any = barrier.any || condition;
   ++barrier.arrived;
-  if (barrier.arrived == (threads == 0 ? state->launch->threads : threads)) {
-    passNamed(barrier);
-    return barrier.result;
+  if (barrier.arrived != (threads == 0 ? state->launch->threads : threads))
+    return false;
+  passNamed(barrier);
+  return true;
+}
+
+} // namespace
+
+bool meetBlock(const char *operation, int name, int threads, bool condition) {
+  NamedBarrier &barrier = self->block->named[name];
+  if (!arriveNamed(barrier, operation, name, threads, condition)) {
+    barrier.waiting.push_back(self);
+    suspend(operation);
   }
-  barrier.waiting.push_back(self);
-  suspend(operation);
   return barrier.result;
+}
+
+void arriveBlock(const char *operation, int name, int threads) {
+  arriveNamed(self->block->named[name], operation, name, threads, false);
 }
 
 void beginCopy(uint32_t target, const void *source, int bytes) {
@@ -338,17 +361,9 @@ void commitCopies() {
 }
 
 void waitCopies(int pending) {
-  auto finish = [](std::vector<Copy> &copies) {
-    for (const Copy &copy : copies) {
-      unsigned char *target = sharedPointer(copy.target, 16);
-      std::memset(target, 0, 16);
-      if (copy.bytes > 0)
-        std::memcpy(target, copy.source, static_cast<size_t>(copy.bytes));
-    }
-  };
   std::vector<std::vector<Copy>> &groups = self->groups;
   while (static_cast<int>(groups.size()) > pending) {
-    finish(groups.front());
+    finishCopies(self->block->memory, groups.front());
     groups.erase(groups.begin());
   }
 }
@@ -385,6 +400,19 @@ void arriveExpect(uint32_t address, int bytes) {
   Barrier &barrier = ownBarrier(address);
   barrier.expected += bytes;
   check(--barrier.pending >= 0, "an mbarrier gets more arrivals than it waits for");
+}
+
+void arrive(uint32_t address, bool afterCopies) {
+  Barrier &barrier = ownBarrier(address);
+  if (afterCopies) {
+    commitCopies();
+    for (const std::vector<Copy> &group : self->groups)
+      barrier.copies.insert(barrier.copies.end(), group.begin(), group.end());
+    self->groups.clear();
+  }
+  check(--barrier.pending >= 0, "an mbarrier gets more arrivals than it waits for");
+  if (!barrier.waiting.empty())
+    completeBarrier(*self->block, barrier);
 }
 
 void waitBarrier(uint32_t address, int parity) {

@@ -73,6 +73,8 @@ template <typename Perform> void performTogether(const char *operation, void *ar
 // A barrier of `threads` threads of the block, or of all threads if `threads` is 0. Returns whether the condition holds
 // for any of them.
 bool meetBlock(const char *operation, int name, int threads, bool condition);
+// Arrives at a barrier and does not wait.
+void arriveBlock(const char *operation, int name, int threads);
 
 // cp.async of the thread.
 void beginCopy(uint32_t target, const void *source, int bytes);
@@ -87,6 +89,8 @@ uint32_t clusterAddress(uint32_t address, uint32_t rank);
 // mbarriers and st.async.
 void initBarrier(uint32_t barrier, int arrivals);
 void arriveExpect(uint32_t barrier, int bytes);
+// Arrives at once, or when the copies of the thread are complete: they are when a thread waits for the mbarrier.
+void arrive(uint32_t barrier, bool afterCopies);
 void waitBarrier(uint32_t barrier, int parity);
 void push(uint32_t address, const void *value, int bytes, uint32_t barrier);
 

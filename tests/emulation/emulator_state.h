@@ -33,6 +33,7 @@ struct Barrier { // an mbarrier
   int64_t issued = 0;
   int phase = 0;
   std::vector<Message> messages;
+  std::vector<Copy> copies;
   std::vector<Fibre *> waiting;
 };
 

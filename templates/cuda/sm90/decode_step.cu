@@ -4,7 +4,7 @@
 // cache_sequences, append, compress_mean, split_attention, scores, rank, ascend and merge.
 //
 // A cluster of blocks serves one sequence and one key/value head. Each block attends a part of the keys of each branch
-// (decode_place.cuh, decode_ring.cuh, decode_attend.cuh). Blocks send what they find straight into the shared memory of
+// (decode_place.cuh, decode_attend.cuh), which warps of their own load (decode_ring.cuh, decode_loader.cuh). Blocks send what they find straight into the shared memory of
 // the block that needs it (decode_exchange.cuh): the maxima and sums of the compressed branch, which make the
 // probabilities, the best selection blocks (decode_select.cuh), and the results, of which each block adds up a slice
 // (decode_result.cuh). A warp of its own writes the new token and raises the length (decode_append.cuh).
@@ -39,7 +39,7 @@
 //! const   rank_bytes = ranks ? 4 * (group + 1) * score_pitch + list_bytes : 0
 //! const   page_count = page_size == 0 ? 0 : ceildiv(room, max(page_size, 1))
 //! const   table_entries = appends && ranks && page_count <= 4096 ? page_count : 0
-//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 256
+//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 1024 + 256
 //! const   query_bytes = (1 + compressed) * heads * (2 * qk_pad + 16)
 //! const   fixed_bytes = exchange_bytes + rank_bytes + rest_bytes + query_bytes
 //! const   key_bytes = 2 * (qk_pad + v_pad) + 32
@@ -53,7 +53,7 @@
 //! cost    (crowd > 128 ? 16 * crowd : 16384 / crowd) + (cluster == 16 && pairs > 4 ? 512 : 0) + abs(stages - 3)
 //! shared  shared_bytes
 //! grid    cluster, kv_heads, batch
-//! threads 288
+//! threads 352
 //! param view q dtype 3
 //! param view q_cmp dtype 3
 //! param view k_sel_cache dtype 3 paged page_size
@@ -104,6 +104,7 @@
 #include "report.cuh"
 #include "sm90/decode_append.cuh"
 #include "sm90/decode_branches.cuh"
+#include "sm90/decode_loader.cuh"
 #include "sm90/ptx_block.cuh"
 
 using namespace nsa;
@@ -114,14 +115,8 @@ using Shape = DecodeShape<Facts>;
 ${arguments}
 
 // Whether all rows begin at multiples of 16 bytes. Absent tensors do not count.
-template <typename Args> NSA_DEVICE bool rows_aligned(const Args &args) {
-  const auto fits = [](const auto &view) { return !view.present() || view.rows_aligned(); };
-  bool aligned = fits(args.q) && fits(args.q_cmp) && fits(args.k_sel_cache) && fits(args.v_sel_cache) &&
-                 fits(args.k_win_cache) && fits(args.v_win_cache) && fits(args.k_comp) && fits(args.v_comp);
-  if constexpr (Facts::kAppends)
-    aligned = aligned && fits(args.k_sel) && fits(args.v_sel) && fits(args.k_win) && fits(args.v_win) &&
-              fits(args.k_cmp) && fits(args.v_cmp) && fits(args.k_raw) && fits(args.v_raw);
-  return aligned;
+template <typename... Views> NSA_DEVICE bool rows_aligned(const Views &...views) {
+  return ((!views.present() || views.rows_aligned()) & ...);
 }
 
 // A thread does not end before its copies.
@@ -137,56 +132,96 @@ template <typename Args> NSA_DEVICE void report_code(const Args &args, const Dec
 }
 
 // The arguments differ between kernels, so what uses them is a template.
-template <typename Args> NSA_DEVICE void step(const Args &args) {
-  const DecodeMemory<Shape> memory(block_memory());
-  const bool is_clerk = shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0) == Shape::kWarps;
-  if (threadIdx.x == 0)
-    make_barriers(memory, static_cast<int32>(blockIdx.x));
-  const DecodePlace place = find_place<Shape>(args);
-  if (!place.runs) {
-    report_code(args, place, place.code);
-    return;
-  }
-
-  // Loads begin before all pages are checked: each checks its own page.
-  const bool aligned = rows_aligned(args);
-  DecodeRing<Shape, Args> ring(args, place, memory, aligned);
-  if (!is_clerk) {
-    clear_padding(memory);
-    if constexpr (Shape::kCompressed)
-      copy_queries<Shape>(memory.queries(kCompressedQueries), args.q_cmp, place, aligned);
-    if (!shares_queries<Shape>(args))
-      copy_queries<Shape>(memory.queries(kTokenQueries), args.q, place, aligned);
-    ring.load_ahead(0);
-  }
-  if (is_clerk)
-    make_gates(args, place, memory);
+//
+// All threads of the block meet, and the cluster begins to. Returns false if a page of the sequence does not exist.
+template <typename Args>
+NSA_DEVICE bool begin_cluster(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory,
+                              bool attends) {
   if constexpr (Facts::kAppends) {
-    if (any_thread(finds_bad_page(args, memory, place.sequence, place.position + 1))) {
-      finish_copies();
-      report_code(args, place, Facts::kBadPage);
-      return;
-    }
+    if (any_thread(attends && finds_bad_page(args, memory, place.sequence, place.position + 1)))
+      return false;
   } else {
     __syncthreads();
   }
   cluster_arrive_relaxed();
+  return true;
+}
 
-  if (is_clerk) {
-    if constexpr (Facts::kAppends) {
-      const DecodeClerk<Shape, Args> clerk{args, place, aligned};
-      clerk.append();
-      cluster_wait(); // all blocks have read the length
-      clerk.raise_length();
-    } else {
-      cluster_wait();
-    }
+template <typename Args>
+NSA_DEVICE void load(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory, int32 loader) {
+  bool aligned = rows_aligned(args.k_sel_cache, args.v_sel_cache, args.k_win_cache, args.v_win_cache, args.k_comp,
+                              args.v_comp);
+  if constexpr (Facts::kAppends)
+    aligned = aligned & rows_aligned(args.k_sel, args.v_sel, args.k_win, args.v_win);
+  DecodeRing<Shape> ring(place, memory);
+  if (threadIdx.x == Shape::kThreads)
+    make_barriers(memory, place);
+  loaders_meet<Shape>(); // the barriers are prepared
+  bool begins = false;
+  DecodeLoader<Shape, Args>(args, ring, loader, aligned).run([&] {
+    begins = begin_cluster(args, place, memory, false);
+    return begins;
+  });
+  if (!begins)
+    return;
+  if (loader == 0)
+    DecodeResult<Shape, Args>{args, place, memory}.store_list(ring);
+  cluster_wait();
+}
+
+template <typename Args>
+NSA_DEVICE void keep_books(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
+  make_gates(args, place, memory);
+  if (!begin_cluster(args, place, memory, false))
+    return;
+  if constexpr (Facts::kAppends) {
+    const bool aligned =
+        rows_aligned(args.k_sel_cache, args.v_sel_cache, args.k_win_cache, args.v_win_cache, args.k_sel, args.v_sel) &
+        rows_aligned(args.k_win, args.v_win, args.k_cmp, args.v_cmp, args.k_raw, args.v_raw);
+    const DecodeClerk<Shape, Args> clerk{args, place, aligned};
+    clerk.append();
+    cluster_wait(); // all blocks have read the length
+    clerk.raise_length();
+  } else {
+    cluster_wait();
+  }
+}
+
+template <typename Args>
+NSA_DEVICE void attend(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
+  const bool aligned = rows_aligned(args.q, args.q_cmp);
+  if constexpr (Shape::kCompressed)
+    copy_queries<Shape>(memory.queries(kCompressedQueries), args.q_cmp, place, aligned);
+  if (!shares_queries<Shape>(args))
+    copy_queries<Shape>(memory.queries(kTokenQueries), args.q, place, aligned);
+  clear_padding(memory);
+  if (!begin_cluster(args, place, memory, true)) {
+    finish_copies();
+    if constexpr (Facts::kAppends)
+      report_code(args, place, Facts::kBadPage);
     return;
   }
   if constexpr (Facts::kAppends)
     compress_fresh(args, place, memory);
+  finish_copies();
+  meet<Shape>(); // queries are in shared memory
+  DecodeRing<Shape> ring(place, memory);
   attend_branches(args, place, memory, ring);
-  finish_copies(); // a block without keys has loaded queries for nothing
+}
+
+template <typename Args> NSA_DEVICE void step(const Args &args) {
+  const DecodeMemory<Shape> memory(block_memory());
+  const int32 warp = shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0);
+  const bool is_clerk = warp == Shape::kWarps + Shape::kLoaders;
+  const DecodePlace place = find_place<Shape>(args);
+  if (!place.runs)
+    report_code(args, place, place.code);
+  else if (warp < Shape::kWarps)
+    attend(args, place, memory);
+  else if (is_clerk)
+    keep_books(args, place, memory);
+  else
+    load(args, place, memory, warp - Shape::kWarps);
 }
 
 extern "C" __global__ void

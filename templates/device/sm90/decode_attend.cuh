@@ -165,9 +165,10 @@ NSA_DEVICE void add_values(DecodeState<Shape> &state, const DecodeMemory<Shape> 
 
 // Takes the scores `s`, in which keys that the query does not attend are -inf, and the values of a tile into the state.
 // Without values only the maxima and the sums are of use.
-template <bool kWithValues, typename Shape>
+template <typename Shape>
 NSA_DEVICE void add_tile(DecodeState<Shape> &state, const float (&s)[Shape::kScoreTiles][4],
-                         const DecodeMemory<Shape> &memory, int32 stage, const ScorePlace<Shape> &at, float scale) {
+                         const DecodeMemory<Shape> &memory, int32 stage, const ScorePlace<Shape> &at, float scale,
+                         bool with_values) {
   using T = typename Shape::Element;
   constexpr int32 kKeyWarps = Shape::kKeyWarps;
   float *tops = memory.floats(Shape::kTopsAt);
@@ -212,55 +213,67 @@ NSA_DEVICE void add_tile(DecodeState<Shape> &state, const float (&s)[Shape::kSco
       const float low = exp2_approx(fmaf(s[own][2 * half], scale, shift));
       const float high = exp2_approx(fmaf(s[own][2 * half + 1], scale, shift));
       state.l[own][half] = fmaf(state.l[own][half], at.of_own(decay, own, half), low + high);
-      if constexpr (kWithValues) {
+      if (with_values) {
         const int32 head = (at.first_tile() + own) * kSlabRows + half * 8 + at.lane / 4;
         *reinterpret_cast<uint32 *>(memory.weights() + head * Shape::kWeightPitch + 2 * at.key) =
             Pair<T>::make(low, high).bits;
       }
     }
-  if constexpr (kWithValues) {
+  if (with_values) {
     meet<Shape>();
     add_values(state, memory, shared_address(memory.values(stage)));
   }
 }
 
-// Attends the tiles of the ring, one branch after the other.
-template <typename Shape, typename Arguments> struct DecodeAttention {
-  NSA_DEVICE DecodeAttention(DecodeRing<Shape, Arguments> &ring, float scale) : ring(ring), scale(scale) {}
+// The keys that the query attends in a branch: [first, past) of its tiles. Of a selected block it attends no token
+// behind its own.
+struct BranchKeys {
+  int32 tiles;
+  int32 first;
+  int32 past;
+  bool is_compressed;
+  bool is_selected;
+};
 
-  // Attends the next `tiles` tiles, which are one branch. `keep(s, tile)` sees the scores of a tile, and
-  // `attends(key)` says whether the query attends key `key` of the branch.
-  template <bool kWithValues, typename Keep, typename Attends>
-  NSA_DEVICE void attend(int32 tiles, unsigned char *queries_at, const Keep &keep, const Attends &attends) {
+// Attends the tiles of the ring, one branch after the other.
+template <typename Shape> struct DecodeAttention {
+  NSA_DEVICE DecodeAttention(const DecodeRing<Shape> &ring, float scale) : ring(ring), scale(scale) {}
+
+  // Attends the next tiles of the ring, which are one branch. `keep(s, tile)` sees the scores of a tile.
+  template <typename Keep> NSA_DEVICE void attend(const BranchKeys &keys, unsigned char *queries_at, const Keep &keep) {
     state.clear();
+    if (keys.tiles > 0)
+      queries.load(queries_at);
 #pragma unroll 1
-    for (int32 tile = 0; tile < tiles; ++tile) {
-      const int32 stage = ring.take(current);
-      ++current;
-      if (tile == 0)
-        queries.load(queries_at);
+    for (int32 tile = 0; tile < keys.tiles; ++tile) {
+      ring.take(place, keys.is_compressed, tile);
       float s[Shape::kScoreTiles][4];
-      score_keys(s, queries, shared_address(ring.memory.keys(stage)), at);
+      score_keys(s, queries, shared_address(ring.memory.keys(place.stage)), at);
       keep(s, tile);
 #pragma unroll
       for (int32 index = 0; index < 2; ++index) {
-        const bool attended = attends(tile * Shape::kKeyTile + at.key + index);
+        const int32 key = tile * Shape::kKeyTile + at.key + index;
+        bool attended = key >= keys.first && key < keys.past;
+        if (keys.is_selected)
+          attended = attended && ring.selected_token(key) <= ring.place.position;
 #pragma unroll
         for (int32 row = 0; row < Shape::kScoreTiles; ++row) {
           s[row][index] = attended ? s[row][index] : -infinity();
           s[row][2 + index] = attended ? s[row][2 + index] : -infinity();
         }
       }
-      add_tile<kWithValues>(state, s, ring.memory, stage, at, scale);
+      add_tile(state, s, ring.memory, place.stage, at, scale, Shape::kHasCmp || !keys.is_compressed);
+      ring.give_back(place);
+      place.advance();
     }
   }
 
-  DecodeRing<Shape, Arguments> &ring;
+  const DecodeRing<Shape> &ring;
   const float scale;
   const ScorePlace<Shape> at;
   DecodeQueries<Shape> queries;
   DecodeState<Shape> state;
-  int32 current = 0; // the next tile of the stream
+  RingPlace<Shape> place; // of the next tile
 };
 
 // Keeps the scores of a tile of compressed keys for the selection.

@@ -7,78 +7,77 @@
 
 namespace nsa {
 
-// The work of the eight warps that attend. `ring` has begun to load, and the gates are in shared memory.
+// The work of the eight warps that attend. The loaders fill the ring, and the gates are in shared memory.
+//
+// A branch after the other is attended by the same instructions, because instructions are fetched once for a launch:
+// code that runs once waits for them.
 template <typename Shape, typename Arguments>
 NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place, const DecodeMemory<Shape> &memory,
-                                DecodeRing<Shape, Arguments> &ring) {
+                                DecodeRing<Shape> &ring) {
   constexpr int32 kFirst = Shape::kHasCmp ? kCmp : Shape::kHasWin ? kWin : kSel;
   constexpr int32 kLast = Shape::kHasSel ? kSel : Shape::kHasWin ? kWin : kCmp;
+  const bool ranks = Shape::kRanks && place.ranks;
   unsigned char *token_queries = memory.queries(shares_queries<Shape>(args) ? kCompressedQueries : kTokenQueries);
-  DecodeAttention<Shape, Arguments> attention(ring, args.scale_log2);
+  DecodeAttention<Shape> attention(ring, args.scale_log2);
   const DecodeResult<Shape, Arguments> result{args, place, memory};
-  const auto keep_none = [](const auto &, int32) {};
-  const auto add_compressed = [&] {
-    if constexpr (Shape::kHasCmp) {
+  const int32 compressed_keys = place.past_key - place.first_key;
+
+#pragma unroll 1
+  for (int32 turn = 0; turn < kDecodeBranches; ++turn) {
+    const int32 branch = turn == 0 ? kCmp : turn == 1 ? kWin : kSel;
+    const BranchKeys keys =
+        branch == kCmp ? BranchKeys{ring.cmp_tiles, place.attended_key - place.first_key, compressed_keys, true, false}
+        : branch == kWin ? BranchKeys{ring.win_tiles, 0, place.past_token - place.first_token, false, false}
+                         : BranchKeys{ring.sel_tiles(), 0, ring.sel_keys, false, true};
+    attention.attend(keys, branch == kCmp ? memory.queries(kCompressedQueries) : token_queries,
+                     [&](const auto &s, int32 tile) {
+                       if (ranks && branch == kCmp)
+                         keep_scores<Shape>(s, memory, attention.at, tile * Shape::kKeyTile, compressed_keys);
+                     });
+    if (turn == 0)
+      cluster_wait(); // the other blocks run and have prepared their barriers
+    if (Shape::has(branch) || (ranks && branch == kCmp))
+      push_softmax(attention.state, memory, place.rank, branch, softmax_message(branch));
+    if (Shape::has(branch))
+      push_partials(attention.state, memory, place.rank, branch, partials_message(branch));
+
+    // A list is made when the window was attended, because the maxima and sums that it needs are on their way until
+    // then. What is complete is added up while the other blocks propose, and while the selected keys are loaded.
+    if (turn != (ranks ? 1 : 2))
+      continue;
+    if (Shape::kHasCmp || ranks) {
       await(memory, kCmpSoftmax);
+      make_factors(memory, kCmp, args.scale_log2, [&](int32 head, float lse) {
+        memory.floats(Shape::kNormsAt)[head] = lse == -infinity() ? lse : -lse;
+        if constexpr (Shape::kHasCmp)
+          result.store_lse(args.lse_cmp, head, lse);
+      });
+    }
+    if (ranks)
+      propose_blocks<Shape>(memory, place, args.scale_log2, args.init_blocks, args.local_blocks);
+    if constexpr (Shape::kHasCmp) {
       await(memory, kCmpPartials);
       result.template add<kCmp, kFirst, kLast == kCmp>(args.o_cmp);
-      result.store_lse(args.lse_cmp, kCmp);
     }
-  };
-
-  if constexpr (Shape::kCompressed) {
-    const int32 keys = place.past_key - place.first_key;
-    const auto keep = [&](const auto &s, int32 tile) {
-      if (Shape::kRanks && place.ranks)
-        keep_scores<Shape>(s, memory, attention.at, tile * Shape::kKeyTile, keys);
-    };
-    const int32 halo = place.attended_key - place.first_key;
-    attention.template attend<Shape::kHasCmp>(ring.cmp_tiles, memory.queries(kCompressedQueries), keep,
-                                              [&](int32 key) { return key >= halo && key < keys; });
-  }
-  cluster_wait(); // the other blocks run and have prepared their barriers
-  // The list waits for maxima and sums, and nothing for results yet.
-  if (Shape::kHasCmp || (Shape::kRanks && place.ranks))
-    push_softmax(attention.state, memory, place.rank, kCmp, kCmpSoftmax);
-  if constexpr (Shape::kHasCmp)
-    push_partials(attention.state, memory, place.rank, kCmp, kCmpPartials);
-
-  if (Shape::kRanks && place.ranks) {
-    await(memory, kCmpSoftmax);
-    propose_blocks<Shape>(memory, place, args.scale_log2, args.init_blocks, args.local_blocks);
-    add_compressed();
-    await(memory, kProposals);
-    make_list(memory, place);
-    meet<Shape>();
-    ring.add_selected();
-    ring.load_ahead(attention.current);
-  }
-  result.store_list();
-
-  if constexpr (Shape::kHasWin) {
-    const int32 keys = place.past_token - place.first_token;
-    attention.template attend<true>(ring.win_tiles, token_queries, keep_none, [&](int32 key) { return key < keys; });
-    push_partials(attention.state, memory, place.rank, kWin, kWinPartials);
-    push_softmax(attention.state, memory, place.rank, kWin, kWinPartials);
-  }
-  if constexpr (Shape::kHasSel) {
-    attention.template attend<true>(ring.sel_tiles(), token_queries, keep_none,
-                                    [&](int32 key) { return ring.attends_selected(key); });
-    push_partials(attention.state, memory, place.rank, kSel, kSelPartials);
-    push_softmax(attention.state, memory, place.rank, kSel, kSelPartials);
-  }
-
-  if (!(Shape::kRanks && place.ranks))
-    add_compressed();
-  if constexpr (Shape::kHasWin) {
-    await(memory, kWinPartials);
-    result.template add<kWin, kFirst, kLast == kWin>(args.o_win);
-    result.store_lse(args.lse_win, kWin);
+    if (ranks) {
+      await(memory, kProposals);
+      make_list(memory, place);
+      announce_list<Shape>();
+      meet<Shape>();
+      ring.add_selected();
+    }
+    if constexpr (Shape::kHasWin) {
+      await(memory, kWinPartials);
+      make_factors(memory, kWin, args.scale_log2,
+                   [&](int32 head, float lse) { result.store_lse(args.lse_win, head, lse); });
+      result.template add<kWin, kFirst, kLast == kWin>(args.o_win);
+    }
   }
   if constexpr (Shape::kHasSel) {
     await(memory, kSelPartials);
+    make_factors(memory, kSel, args.scale_log2,
+                 [&](int32 head, float lse) { result.store_lse(args.lse_sel, head, lse); });
     result.template add<kSel, kFirst, true>(args.o_sel);
-    result.store_lse(args.lse_sel, kSel);
   }
 }
 

@@ -16,9 +16,9 @@ template <typename Shape> NSA_DEVICE int32 slice_size(int32 rank) {
 }
 
 // One thread prepares the mbarriers of the block. Each waits for the bytes of its messages from all blocks.
-template <typename Shape> NSA_DEVICE void make_barriers(const DecodeMemory<Shape> &memory, int32 rank) {
+template <typename Shape> NSA_DEVICE void make_barriers(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
   constexpr int32 kSoftmaxBytes = Shape::kCluster * Shape::kGroup * 8;
-  const int32 partial_bytes = Shape::kCluster * slice_size<Shape>(rank) * 4;
+  const int32 partial_bytes = Shape::kCluster * slice_size<Shape>(place.rank) * 4;
   const auto make = [&](int32 message, int32 bytes) {
     const uint32 barrier = shared_address(memory.barrier(message));
     barrier_init(barrier, 1);
@@ -26,11 +26,22 @@ template <typename Shape> NSA_DEVICE void make_barriers(const DecodeMemory<Shape
   };
   make(kCmpSoftmax, kSoftmaxBytes);
   make(kCmpPartials, partial_bytes);
-  make(kProposals, Shape::kCandidates * 8);
+  make(kProposals, (Shape::kCluster - 1) * place.proposed * 8);
   make(kWinPartials, kSoftmaxBytes + partial_bytes);
   make(kSelPartials, kSoftmaxBytes + partial_bytes);
+#pragma unroll
+  for (int32 stage = 0; stage < Shape::kStages; ++stage) {
+    barrier_init(shared_address(memory.full(stage)), Shape::kLoaders * kWarpSize);
+    barrier_init(shared_address(memory.empty(stage)), Shape::kWarps);
+  }
   fence_barrier_init();
 }
+
+// The messages of a branch. The list waits for maxima and sums of the compressed branch, and nothing for its results.
+NSA_DEVICE int32 softmax_message(int32 branch) {
+  return branch == kCmp ? kCmpSoftmax : branch == kWin ? kWinPartials : kSelPartials;
+}
+NSA_DEVICE int32 partials_message(int32 branch) { return branch == kCmp ? kCmpPartials : softmax_message(branch); }
 
 // Waits for all messages of a kind. The wait acquires for the threads of the block alone, which is enough for bytes in
 // its own shared memory. Acquired for the cluster, it would empty the L1 cache each time.
@@ -99,34 +110,37 @@ NSA_DEVICE void push_softmax(const DecodeState<Shape> &state, const DecodeMemory
   }
 }
 
-// The softmax of a head over all blocks: the greatest score, and the sum of the weights against it.
-struct WholeSoftmax {
-  float top;
-  float sum;
-
-  NSA_DEVICE float finite() const { return top == -infinity() ? 0 : top; }
-  // The factor of a result. A head without weight has the result 0.
-  NSA_DEVICE float norm() const { return sum == 0 ? 0 : 1 / sum; }
-  // The log-sum-exp in base 2. A sum that is NaN counts as weight.
-  NSA_DEVICE float lse(float scale) const { return sum == 0 ? -infinity() : top * scale + log2_approx(sum); }
-};
-
-// Adds up what the blocks sent of a head. `use(rank, weight)` gets the weight of each block's result.
+// Adds up the maxima and sums that the blocks sent of a branch. In the place of the maximum that a block sent comes the
+// factor of its result. A head without weight has the result 0. `use(head, lse)` gets the log-sum-exp in base 2 of each
+// head, in one thread.
+//
+// Neighbouring lanes hold what the blocks sent of one head.
 template <typename Shape, typename Use>
-NSA_DEVICE WholeSoftmax add_softmax(const DecodeMemory<Shape> &memory, int32 branch, int32 head, float scale,
-                                    const Use &use) {
-  WholeSoftmax whole = {-infinity(), 0};
+NSA_DEVICE void make_factors(const DecodeMemory<Shape> &memory, int32 branch, float scale, const Use &use) {
+  constexpr int32 kCluster = Shape::kCluster;
+  const int32 rank = static_cast<int32>(threadIdx.x) % kCluster;
+#pragma unroll 1
+  for (int32 first = 0; first < Shape::kGroup; first += Shape::kThreads / kCluster) {
+    const int32 head = first + static_cast<int32>(threadIdx.x) / kCluster;
+    float *part = memory.softmax(branch, rank, min(head, Shape::kGroup - 1));
+    const float own = part[0];
+    float top = own;
 #pragma unroll
-  for (int32 rank = 0; rank < Shape::kCluster; ++rank)
-    whole.top = max_number(whole.top, memory.softmax(branch, rank, head)[0]);
+    for (int32 distance = 1; distance < kCluster; distance *= 2)
+      top = max_number(top, shuffle_xor(top, distance));
+    const float weight = exp2_approx((own - (top == -infinity() ? 0 : top)) * scale);
+    float sum = part[1] * weight;
 #pragma unroll
-  for (int32 rank = 0; rank < Shape::kCluster; ++rank) {
-    const float *part = memory.softmax(branch, rank, head);
-    const float weight = exp2_approx((part[0] - whole.finite()) * scale);
-    whole.sum = fmaf(part[1], weight, whole.sum);
-    use(rank, weight);
+    for (int32 distance = 1; distance < kCluster; distance *= 2)
+      sum += shuffle_xor(sum, distance);
+    if (head >= Shape::kGroup)
+      continue;
+    part[0] = sum == 0 ? 0 : weight / sum;
+    // A sum that is NaN counts as weight.
+    if (rank == 0)
+      use(head, sum == 0 ? -infinity() : top * scale + log2_approx(sum));
   }
-  return whole;
+  meet<Shape>();
 }
 
 } // namespace nsa

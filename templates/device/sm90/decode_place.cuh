@@ -27,7 +27,8 @@ struct DecodePlace {
   int32 blocks;
   int32 first_block;
   int32 past_block;
-  bool ranks; // there are more blocks than a list has places
+  int32 proposed; // selection blocks that each block proposes for the list
+  bool ranks;     // there are more blocks than a list has places
   int32 listed;
   // The block's part of the window.
   int32 first_token;
@@ -108,6 +109,7 @@ template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 
   place.ranks = Shape::kRanks && place.blocks > Facts::kSelCount;
   place.listed = Shape::kHasSel ? min(place.blocks, Facts::kSelCount) : 0;
   const int32 share = (place.blocks + kCluster - 1) / kCluster;
+  place.proposed = min(share, Facts::kSelCount);
   place.first_block = min(place.rank * share, place.blocks);
   place.past_block = min(place.first_block + share, place.blocks);
 

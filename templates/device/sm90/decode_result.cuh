@@ -49,11 +49,10 @@ template <typename Shape, typename Arguments> struct DecodeResult {
     for (int32 i = threadIdx.x; i < slice_size<Shape>(place.rank); i += Shape::kThreads) {
       const int32 element = place.rank * Shape::kSlice + i;
       const int32 head = element / Shape::kVDim;
-      float sum = 0;
-      const WholeSoftmax whole = add_softmax(memory, kBranch, head, args.scale_log2, [&](int32 rank, float weight) {
-        sum = fmaf(weight, memory.partials(kBranch, rank)[i], sum);
-      });
-      const float value = sum * whole.norm();
+      float value = 0;
+#pragma unroll
+      for (int32 rank = 0; rank < Shape::kCluster; ++rank)
+        value = fmaf(memory.softmax(kBranch, rank, head)[0], memory.partials(kBranch, rank)[i], value);
       store(single, element, value);
       const float before = kBranch == kFirst ? 0 : slice[i];
       const float total = fmaf(value, memory.floats(Shape::kGatesAt)[kBranch * Shape::kHeads + head], before);
@@ -64,25 +63,23 @@ template <typename Shape, typename Arguments> struct DecodeResult {
     }
   }
 
-  // The first block of the cluster writes the log-sum-exps.
-  NSA_DEVICE void store_lse(const View<float, 3> &lse, int32 branch) const {
-    const int32 head = threadIdx.x;
-    if (place.rank != 0 || head >= Shape::kGroup || !lse.present())
-      return;
-    const WholeSoftmax whole = add_softmax(memory, branch, head, args.scale_log2, [](int32, float) {});
-    *row_address(lse, place.q_entry, place.q_time, place.kv_head * Shape::kGroup + head) =
-        whole.lse(args.scale_log2) * kLn2;
+  // The first block of the cluster writes the log-sum-exps, which are given in base 2.
+  NSA_DEVICE void store_lse(const View<float, 3> &lse, int32 head, float value) const {
+    if (place.rank == 0 && lse.present())
+      *row_address(lse, place.q_entry, place.q_time, place.kv_head * Shape::kGroup + head) = value * kLn2;
   }
 
-  // The last block of the cluster writes the list in ascending order, and the number of keys that were attended.
-  NSA_DEVICE void store_list() const {
+  // A warp of the last block of the cluster writes the list in ascending order, and the number of keys that were
+  // attended.
+  NSA_DEVICE void store_list(const DecodeRing<Shape> &ring) const {
     if (place.rank != Shape::kCluster - 1)
       return;
-    const auto listed = [&](int32 entry) { return listed_block(memory, place, entry); };
+    const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+    const auto listed = [&](int32 entry) { return ring.listed_block(entry); };
     if constexpr (Shape::kHasSel) {
       if (args.block_list.present())
 #pragma unroll 1
-        for (int32 i = threadIdx.x; i < Shape::Facts::kSelCount; i += Shape::kThreads) {
+        for (int32 i = lane; i < Shape::Facts::kSelCount; i += kWarpSize) {
           const int32 block = i < place.listed ? listed(i) : -1;
           int32 slot = i < place.listed ? 0 : i;
           for (int32 other = 0; i < place.listed && other < place.listed; ++other)
@@ -90,10 +87,8 @@ template <typename Shape, typename Arguments> struct DecodeResult {
           args.block_list.set(args.block_list.at(place.q_entry, place.q_time, place.kv_head, slot).offset, block);
         }
     }
-    const int32 warp = static_cast<int32>(threadIdx.x) / kWarpSize;
-    if (warp != Shape::kWarps - 1 || !args.reads.present())
+    if (!args.reads.present())
       return;
-    const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     int32 read = 0;
 #pragma unroll 1
     for (int32 i = lane; i < place.listed; i += kWarpSize)

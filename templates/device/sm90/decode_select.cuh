@@ -6,19 +6,11 @@
 
 namespace nsa {
 
-// Makes `norms`: what is added to a score in base 2 to make it the logarithm of a probability. A head without weight
-// adds nothing to any block. A head that met a NaN makes the importance of all blocks NaN.
-template <typename Shape> NSA_DEVICE void make_norms(const DecodeMemory<Shape> &memory, float scale) {
-  const int32 head = threadIdx.x;
-  if (head < Shape::kGroup) {
-    const WholeSoftmax whole = add_softmax(memory, kCmp, head, scale, [](int32, float) {});
-    memory.floats(Shape::kNormsAt)[head] = whole.sum == 0 ? -infinity() : -whole.lse(scale);
-  }
-}
-
 // Makes the sums of the probabilities of a compressed key over the heads of the group, in the order of the heads.
 template <typename Shape>
 NSA_DEVICE void add_heads(const DecodeMemory<Shape> &memory, const DecodePlace &place, float scale) {
+  // A norm is what is added to a score in base 2 to make it the logarithm of a probability. A head without weight adds
+  // nothing to any block. A head that met a NaN makes the importance of all blocks NaN.
   const float *scores = memory.floats(Shape::kScoresAt);
   const float *norms = memory.floats(Shape::kNormsAt);
 #pragma unroll 1
@@ -58,63 +50,69 @@ NSA_DEVICE int32 count_before(const float *scores, int32 count, int32 place) {
   const float own = scores[place];
   const int32 warp_place = place / kWarpSize * kWarpSize;
   const int32 warp_past = min(warp_place + kWarpSize, count);
-  int32 before = 0;
+  int32 before[4] = {}; // one sum would make each comparison wait for the one before it
   const auto visit = [&](int32 first, int32 past, const auto &comes_before) {
-#pragma unroll 2
+#pragma unroll 4
     for (int32 i = first; i < past; i += 4) {
       const Chunk chunk = *reinterpret_cast<const Chunk *>(scores + i);
 #pragma unroll
       for (int32 j = 0; j < 4; ++j)
-        before += comes_before(__uint_as_float(chunk.words[j]), i + j) ? 1 : 0;
+        before[j] += comes_before(__uint_as_float(chunk.words[j]), i + j) ? 1 : 0;
     }
   };
   visit(0, warp_place, [&](float other, int32) { return other >= own; });
   visit(warp_place, warp_past, [&](float other, int32 at) { return at < place ? other >= own : other > own; });
   visit(warp_past, count, [&](float other, int32) { return other > own; });
-  return before;
+  return before[0] + before[1] + (before[2] + before[3]);
 }
 
-// Sends the best kKept selection blocks of this block to all blocks. They stand in ascending order if all are sent, and
-// else by their scores. So of equal scores in one block, the lower selection block always stands first.
+// Sends the best selection blocks of this block to all others. They stand in ascending order if all are sent, and else
+// by their scores. So of equal scores in one block, the lower selection block always stands first.
 template <typename Shape> NSA_DEVICE void push_candidates(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
   const float *scores = memory.floats(Shape::kBlockScoresAt);
+  float *candidate_scores = memory.floats(Shape::kCandidateScoresAt);
+  int32 *candidate_blocks = memory.numbers(Shape::kCandidateBlocksAt);
   const int32 owned = place.past_block - place.first_block;
+  const int32 first = place.rank * place.proposed;
+#pragma unroll 1
+  for (int32 own = threadIdx.x; own < max(owned, place.proposed); own += Shape::kThreads) {
+    const int32 slot = owned <= place.proposed ? own : count_before(scores, owned, own);
+    if (slot >= place.proposed)
+      continue;
+    candidate_scores[first + slot] = own < owned ? scores[own] : -infinity();
+    candidate_blocks[first + slot] = place.first_block + own;
+  }
+  meet<Shape>();
   const uint32 barrier = shared_address(memory.barrier(kProposals));
 #pragma unroll 1
-  for (int32 own = threadIdx.x; own < max(owned, Shape::kKept); own += Shape::kThreads) {
-    const int32 slot = owned <= Shape::kKept ? own : count_before(scores, owned, own);
-    if (slot >= Shape::kKept)
+  for (int32 i = threadIdx.x; i < place.proposed * Shape::kCluster; i += Shape::kThreads) {
+    const uint32 receiver = i % Shape::kCluster;
+    if (receiver == static_cast<uint32>(place.rank))
       continue;
-    const int32 index = place.rank * Shape::kKept + slot;
-    const uint32 score = __float_as_uint(own < owned ? scores[own] : -infinity());
-    const uint32 score_at = shared_address(memory.floats(Shape::kCandidateScoresAt) + index);
-    const uint32 block_at = shared_address(memory.numbers(Shape::kCandidateBlocksAt) + index);
-#pragma unroll 4
-    for (int32 receiver = 0; receiver < Shape::kCluster; ++receiver) {
-      const uint32 counter = cluster_address(barrier, receiver);
-      push_word(cluster_address(score_at, receiver), score, counter);
-      push_word(cluster_address(block_at, receiver), static_cast<uint32>(place.first_block + own), counter);
-    }
+    const int32 index = first + i / Shape::kCluster;
+    const uint32 counter = cluster_address(barrier, receiver);
+    push_word(cluster_address(shared_address(candidate_scores + index), receiver),
+              __float_as_uint(candidate_scores[index]), counter);
+    push_word(cluster_address(shared_address(candidate_blocks + index), receiver),
+              static_cast<uint32>(candidate_blocks[index]), counter);
   }
 }
 
-// Scores the block's own selection blocks and sends the best. All blocks have sent their softmax of compressed keys.
+// Scores the block's own selection blocks and sends the best. The norms of the compressed branch are made.
 template <typename Shape>
 NSA_DEVICE void propose_blocks(const DecodeMemory<Shape> &memory, const DecodePlace &place, float scale,
                                int32 init_blocks, int32 local_blocks) {
-  make_norms(memory, scale);
-  meet<Shape>();
   add_heads(memory, place, scale);
   meet<Shape>();
-  constexpr int32 kRoom = round_up(Shape::kShare, 4);
   const int32 owned = place.past_block - place.first_block;
 #pragma unroll 1
-  for (int32 own = threadIdx.x; own < kRoom; own += Shape::kThreads)
+  for (int32 own = threadIdx.x; own < round_up(owned, 4); own += Shape::kThreads)
     memory.floats(Shape::kBlockScoresAt)[own] =
         own < owned ? block_score(memory, place, own, init_blocks, local_blocks) : -infinity();
   // No block sends what stands behind the last candidate.
-  const int32 behind = Shape::kCandidates + static_cast<int32>(threadIdx.x);
-  if (behind < round_up(Shape::kCandidates, 4))
+  const int32 candidates = Shape::kCluster * place.proposed;
+  const int32 behind = candidates + static_cast<int32>(threadIdx.x);
+  if (behind < round_up(candidates, 4))
     memory.floats(Shape::kCandidateScoresAt)[behind] = -infinity();
   meet<Shape>();
   push_candidates(memory, place);
@@ -123,9 +121,10 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Shape> &memory, const DecodePl
 // Ranks the selection blocks that all blocks have sent and writes the list, best first.
 template <typename Shape> NSA_DEVICE void make_list(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
   const float *scores = memory.floats(Shape::kCandidateScoresAt);
+  const int32 candidates = Shape::kCluster * place.proposed;
 #pragma unroll 1
-  for (int32 i = threadIdx.x; i < Shape::kCandidates; i += Shape::kThreads) {
-    const int32 slot = count_before(scores, Shape::kCandidates, i);
+  for (int32 i = threadIdx.x; i < candidates; i += Shape::kThreads) {
+    const int32 slot = count_before(scores, candidates, i);
     if (slot < place.listed)
       memory.list()[slot] = memory.numbers(Shape::kCandidateBlocksAt)[i];
   }

@@ -10,16 +10,32 @@ namespace nsa {
 // The branches, in the order of the gates.
 enum DecodeBranch : int32 { kCmp = 0, kSel = 1, kWin = 2, kDecodeBranches = 3 };
 
+// The tiles of queries. A kernel without compressed keys has the first alone.
+enum DecodeQueryTile : int32 { kTokenQueries = 0, kCompressedQueries = 1 };
+
+// The mbarriers of a block that count the bytes of one kind of message from the blocks of the cluster. Each is used
+// once.
+enum DecodeMessage : int32 {
+  kCmpSoftmax,  // maxima and sums of the compressed branch
+  kCmpPartials, // its results
+  kProposals,   // the best selection blocks of each block
+  kWinPartials, // maxima, sums and results of the window
+  kSelPartials, // the same of the selected branch
+  kDecodeMessages
+};
+
 NSA_DEVICE constexpr int32 round_up(int32 value, int32 unit) { return (value + unit - 1) / unit * unit; }
 
 template <typename Facts_> struct DecodeShape {
   using Facts = Facts_;
   using Element = typename Facts::Element;
 
-  // Eight warps attend. A ninth warp, the clerk, keeps the books of the cache (decode_append.cuh).
+  // Eight warps attend. Two warps, the loaders, fill the ring of keys (decode_loader.cuh). The last warp, the clerk,
+  // keeps the books of the cache (decode_append.cuh).
   static constexpr int32 kWarps = 8;
   static constexpr int32 kThreads = kWarps * kWarpSize;
-  static constexpr int32 kAllThreads = kThreads + kWarpSize;
+  static constexpr int32 kLoaders = 2;
+  static constexpr int32 kAllThreads = kThreads + (kLoaders + 1) * kWarpSize;
 
   static constexpr int32 kCluster = Facts::kCluster;
   static constexpr int32 kStages = Facts::kStages;
@@ -47,6 +63,7 @@ template <typename Facts_> struct DecodeShape {
   static constexpr bool kHasCmp = Facts::kBranches % 2 != 0;
   static constexpr bool kHasSel = Facts::kBranches / 2 % 2 != 0;
   static constexpr bool kHasWin = Facts::kBranches / 4 % 2 != 0;
+  NSA_DEVICE static bool has(int32 branch) { return Facts::kBranches >> branch & 1; }
 
   // Compressed blocks that begin in a selection block, and those that begin before it and reach into it.
   static constexpr int32 kInner = Facts::kInner;
@@ -92,24 +109,11 @@ template <typename Facts_> struct DecodeShape {
   static constexpr int32 kListAt = kCandidateBlocksAt + (kRanks ? 4 * round_up(kCandidates, 4) : 0);
   static constexpr int32 kFreshAt = kListAt + (kHasSel ? 4 * round_up(Facts::kSelCount, 4) : 0); // a new compressed row
   static constexpr int32 kTableAt = kFreshAt + round_up(2 * (kQkDim + kVDim), 16); // [page of the sequence]
-  static constexpr int32 kTableEntries = Facts::kTableEntries; // 0: the table is too long to be kept
-  static constexpr int32 kBarriersAt = kTableAt + 4 * round_up(kTableEntries, 4);
-  static constexpr int32 kUsedBytes = kBarriersAt + 64;
+  static constexpr int32 kTableEntries = Facts::kTableEntries;                   // 0: the table is too long to be kept
+  static constexpr int32 kSourcesAt = kTableAt + 4 * round_up(kTableEntries, 4); // [row of a tile]: key, value
+  static constexpr int32 kBarriersAt = kSourcesAt + 16 * kKeyTile;
+  static constexpr int32 kUsedBytes = kBarriersAt + 8 * (kDecodeMessages + 2 * kStages);
   static_assert(kUsedBytes <= Facts::kSharedBytes, "the header states enough shared memory");
-};
-
-// The tiles of queries. A kernel without compressed keys has the first alone.
-enum DecodeQueryTile : int32 { kTokenQueries = 0, kCompressedQueries = 1 };
-
-// The mbarriers of a block, each of which counts the bytes of one kind of message from the blocks of the cluster. Each
-// is used once.
-enum DecodeMessage : int32 {
-  kCmpSoftmax,  // maxima and sums of the compressed branch
-  kCmpPartials, // its results
-  kProposals,   // the best selection blocks of each block
-  kWinPartials, // maxima, sums and results of the window
-  kSelPartials, // the same of the selected branch
-  kDecodeMessages
 };
 
 // The shared memory of a block by its parts.
@@ -131,7 +135,12 @@ template <typename Shape> struct DecodeMemory {
   }
   NSA_DEVICE int32 *list() const { return numbers(Shape::kListAt); }
   NSA_DEVICE unsigned char *fresh() const { return base + Shape::kFreshAt; }
+  // Where the row of a tile and its value lie in global memory (DecodeLoader::Address): two numbers.
+  NSA_DEVICE uint64 *sources(int32 row) const { return reinterpret_cast<uint64 *>(base + Shape::kSourcesAt) + 2 * row; }
   NSA_DEVICE unsigned char *barrier(int32 message) const { return base + Shape::kBarriersAt + 8 * message; }
+  // The mbarriers of a stage of the ring: its tile has come, and its tile was read.
+  NSA_DEVICE unsigned char *full(int32 stage) const { return barrier(kDecodeMessages + stage); }
+  NSA_DEVICE unsigned char *empty(int32 stage) const { return barrier(kDecodeMessages + Shape::kStages + stage); }
 
   unsigned char *base;
 };

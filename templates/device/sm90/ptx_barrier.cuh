@@ -21,6 +21,12 @@ NSA_DEVICE void barrier_arrive(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
+// Arrives at an mbarrier when all copies that the thread has issued by cp_async_16 are complete. Other threads that
+// wait for the mbarrier see what was copied.
+NSA_DEVICE void barrier_arrive_copies(uint32 barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" : : "r"(barrier) : "memory");
+}
+
 // Arrives at an mbarrier of this block or of another block of the cluster, at an address from cluster_address.
 // barrier_arrive_cluster has release semantics only at the scope of the thread's own block. Release semantics at block
 // scope are enough to tell another block that this block has read a stage of a ring. An arrival with release semantics

@@ -1,0 +1,189 @@
+// The warps that fill the ring of keys. The warps that attend are so few that the time of a tile is the number of their
+// instructions: finding and loading rows would double it.
+//
+// Each lane finds one row of the key and of the value, and writes the addresses down in shared memory. Then the lanes
+// of a warp copy neighbouring pieces of the rows.
+#pragma once
+
+#include "sm90/decode_ring.cuh"
+
+namespace nsa {
+
+template <typename Shape, typename Arguments> struct DecodeLoader {
+  using T = typename Shape::Element;
+  static constexpr int32 kTile = Shape::kKeyTile;
+  static constexpr int32 kRows = kTile / Shape::kLoaders; // of a tile, for each loader
+  static_assert(kRows <= kWarpSize, "a lane finds one row of a tile");
+
+  NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Shape> &ring, int32 loader, bool aligned)
+      : args(args), place(ring.place), memory(ring.memory), ring(ring), first_row(loader * kRows), aligned(aligned) {}
+
+  // Loads all tiles of the block. `begin` is called when the first tile is on its way. If it returns false, the block
+  // does not run.
+  template <typename Begin> NSA_DEVICE void run(const Begin &begin) {
+    RingPlace<Shape> at;
+    int32 tile = 0;
+#pragma unroll 1
+    for (int32 part = 0; part < 3; ++part) {
+      if (part == 1 && !begin())
+        break;
+      if (part == 2) {
+        if (!(Shape::kRanks && place.ranks))
+          break;
+        await_list<Shape>();
+        ring.add_selected();
+      }
+      const int32 past = part == 0 ? min(ring.tiles(), 1) : ring.tiles();
+#pragma unroll 1
+      for (; tile < past; ++tile) {
+        if (tile >= Shape::kStages)
+          barrier_wait(shared_address(memory.empty(at.stage)), at.parity ^ 1);
+        load_tile(tile, at.stage);
+        if (aligned)
+          barrier_arrive_copies(shared_address(memory.full(at.stage)));
+        else
+          barrier_arrive(shared_address(memory.full(at.stage)));
+        at.advance();
+      }
+    }
+    // A thread does not end before its copies.
+    commit_copies();
+    wait_copies<0>();
+  }
+
+private:
+  // The address of a row in global memory as a number: even, or odd for a row of zeros, or 0 for a row that is left as
+  // it is.
+  using Address = uint64;
+
+  struct Source {
+    const T *key;
+    const T *value;
+    bool has_key;
+    bool has_value;
+  };
+
+  NSA_DEVICE static Address address_of(const T *row, bool exists) {
+    return reinterpret_cast<Address>(row) | (exists ? 0 : 1);
+  }
+
+  NSA_DEVICE void load_tile(int32 tile, int32 stage) const {
+    constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T));
+    constexpr int32 kKChunks = Shape::kQkDim / kLanes;
+    constexpr int32 kChunks = kKChunks + Shape::kVDim / kLanes; // of a key and its value
+    const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+    __syncwarp(); // all lanes have read the addresses of the tile before
+    if (lane < kRows)
+      find_row_of(tile, first_row + lane);
+    __syncwarp();
+    // A copy is an access to memory that no load may pass, so the addresses of several copies are loaded first.
+    constexpr int32 kAtOnce = 8;
+#pragma unroll 1
+    for (int32 first = 0; first < kRows * kChunks; first += kAtOnce * kWarpSize) {
+      Address from[kAtOnce];
+#pragma unroll
+      for (int32 i = 0; i < kAtOnce; ++i) {
+        const int32 number = first + i * kWarpSize + lane;
+        const int32 row = min(number / kChunks, kRows - 1);
+        from[i] = memory.sources(first_row + row)[number % kChunks < kKChunks ? 0 : 1];
+      }
+#pragma unroll
+      for (int32 i = 0; i < kAtOnce; ++i) {
+        const int32 number = first + i * kWarpSize + lane;
+        const int32 row = first_row + number / kChunks;
+        const int32 piece = number % kChunks;
+        const bool of_keys = piece < kKChunks;
+        const int32 chunk = of_keys ? piece : piece - kKChunks;
+        unsigned char *to =
+            (of_keys ? memory.keys(stage) + row * Shape::kKPitch : memory.values(stage) + row * Shape::kVPitch) +
+            chunk * kChunkBytes;
+        if (number < kRows * kChunks && from[i] != 0)
+          copy_chunk(to, from[i], chunk * kLanes);
+      }
+    }
+  }
+
+  NSA_DEVICE void copy_chunk(unsigned char *to, Address from, int32 column) const {
+    const T *source = reinterpret_cast<const T *>(from & ~Address{1}) + column;
+    const bool exists = from % 2 == 0;
+    if (aligned) {
+      cp_async_16(shared_address(to), source, exists ? kChunkBytes : 0);
+      return;
+    }
+#pragma unroll 1
+    for (int32 i = 0; i < kChunkBytes / static_cast<int32>(sizeof(T)); ++i)
+      reinterpret_cast<T *>(to)[i] = exists ? source[i] : T{};
+  }
+
+  NSA_DEVICE void find_row_of(int32 tile, int32 row) const {
+    const int32 key = tile * kTile + row;
+    // The new compressed row is not in memory (DecodeRing::take). A copy of zeros would come in its way.
+    const bool is_fresh = tile < ring.cmp_tiles && key == ring.fresh_row;
+    const int32 before = ring.cmp_tiles + ring.win_tiles;
+    const Source from = tile < ring.cmp_tiles ? compressed_source(place.first_key + key)
+                        : tile < before       ? windowed_source(place.first_token + key - ring.cmp_tiles * kTile)
+                                              : selected_source(key - before * kTile);
+    Address *sources = memory.sources(row);
+    sources[0] = is_fresh ? 0 : address_of(from.key, from.has_key);
+    sources[1] = is_fresh ? 0 : address_of(from.value, from.has_value);
+  }
+
+  template <typename Pool>
+  NSA_DEVICE Source source_at(const Pool &k, const Pool &v, const PoolRow &at, bool with_value) const {
+    return {row_address<T>(k, at.first, at.second, place.kv_head),
+            row_address<T>(v, at.first, at.second, place.kv_head), at.exists, at.exists && with_value};
+  }
+
+  NSA_DEVICE Source compressed_source(int32 key) const {
+    const bool exists = key >= 0 && key < place.past_key;
+    return source_at(args.k_comp, args.v_comp,
+                     find_row(args.k_comp, place.k_entry, exists ? key : 0, exists, pages_of<Shape>(args)),
+                     Shape::kHasCmp && key >= place.attended_key);
+  }
+
+  // A token of the window or of a selected block. The pools do not hold the new token yet.
+  template <typename Pool, typename New>
+  NSA_DEVICE Source token_source(const Pool &k, const Pool &v, const New &k_new, const New &v_new, int32 token,
+                                 bool exists, const int32 *table) const {
+    const bool is_new = Shape::Facts::kAppends && exists && token == place.position;
+    const PoolRow at = find_row(k, place.k_entry, exists ? token : 0, exists && !is_new, pages_of<Shape>(args), table);
+    Source source = source_at(k, v, at, true);
+    if (is_new)
+      source = source_at(k_new, v_new, {place.q_entry, place.q_time, true}, true);
+    return source;
+  }
+
+  NSA_DEVICE Source windowed_source(int32 token) const {
+    const bool exists = token < place.past_token;
+    if constexpr (Shape::Facts::kAppends)
+      return token_source(args.k_win_cache, args.v_win_cache, args.k_win, args.v_win, token, exists, nullptr);
+    else
+      return token_source(args.k_win_cache, args.v_win_cache, args.k_win_cache, args.v_win_cache, token, exists,
+                          nullptr);
+  }
+
+  NSA_DEVICE Source selected_source(int32 key) const {
+    const bool exists = ring.attends_selected(key);
+    const int32 token = exists ? ring.selected_token(key) : 0;
+    if constexpr (Shape::Facts::kAppends)
+      return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel, args.v_sel, token, exists, kept_table());
+    else
+      return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel_cache, args.v_sel_cache, token, exists,
+                          nullptr);
+  }
+
+  // The table of pages is in shared memory when a list that was made says what to load. Blocks that are known before
+  // are loaded before the table is there.
+  NSA_DEVICE const int32 *kept_table() const {
+    return Shape::kTableEntries > 0 && place.ranks ? memory.numbers(Shape::kTableAt) : nullptr;
+  }
+
+  const Arguments &args;
+  const DecodePlace &place;
+  const DecodeMemory<Shape> memory;
+  DecodeRing<Shape> &ring;
+  const int32 first_row;
+  const bool aligned;
+};
+
+} // namespace nsa
