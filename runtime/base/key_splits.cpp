@@ -52,9 +52,7 @@ bool hasManyQueries(const Spec &spec, const Maxima &maxima) {
 
 int64_t stepPairs(const Spec &spec, const Maxima &maxima) {
   constexpr int64_t kMostPairs = 1024;
-  Maxima token = maxima;
-  token.seqlenQ = 1;
-  return countUpTo(kMostPairs, 1, spec, token);
+  return countUpTo(kMostPairs, 1, spec, maxima);
 }
 
 int64_t keptOfSegment(const Spec &spec) { return (spec.selCount + kSlotGranule - 1) / kSlotGranule * kSlotGranule; }

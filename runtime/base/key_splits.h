@@ -22,8 +22,10 @@ bool hasManyQueries(const Spec &spec, const Maxima &maxima);
 // is a pair of a query and a query head. The function counts the rows of all sequences.
 bool hasManyRows(const Spec &spec, const Maxima &maxima);
 
-// Returns how many pairs of a sequence and a kv head a step of decode has, at most 1024. Both numbers are rounded up to
-// powers of two. The kernel `decode_step` is compiled for this number of clusters.
+// The most new tokens of a sequence that the kernel `decode_step` serves.
+inline constexpr int32_t kStepTokens = 8;
+// Returns how many new tokens of all kv heads a step of decode has, at most 1024. The numbers of sequences, tokens and
+// heads are rounded up to powers of two. The kernel `decode_step` is compiled for this number of clusters.
 int64_t stepPairs(const Spec &spec, const Maxima &maxima);
 
 // Returns how many selection blocks make one segment of a query's keys. The number of blocks of a segment is 0, or a

@@ -58,7 +58,10 @@ protected:
     test.seed = random();
     test.order = random();
     test.kvHeads = number(1, 3);
-    const int sequences = isSmall() ? number(1, 3) : 1;
+    // New tokens complete one compressed block at most.
+    if (const int most = std::min(p.cmpStride, isSmall() ? 8 : 2); number(0, 1) == 0)
+      test.tokens = number(1, p.hasCmp || p.hasSel ? most : 8);
+    const int sequences = isSmall() && test.tokens < 4 ? number(1, 3) : 1;
     for (int s = 0; s < sequences; ++s) {
       const int edges[] = {0,
                            p.cmpBlock - 1 + p.cmpStride * number(0, (p.room - p.cmpBlock) / p.cmpStride),
@@ -67,11 +70,11 @@ protected:
                            p.room - 1,
                            number(0, p.room - 1),
                            number(0, p.room - 1)};
-      test.lengths.push_back(std::clamp(edges[number(0, 6)], 0, p.room - 1));
+      test.lengths.push_back(std::clamp(edges[number(0, 6)], 0, p.room - test.tokens));
     }
     if (number(0, 2) == 0)
       for (int s = 0; s < sequences; ++s)
-        test.added.push_back(number(0, 3) != 0);
+        test.added.push_back(number(0, test.tokens));
     const int windows[] = {1, 7, 60, 64, 512, 100000};
     test.window = windows[number(0, 5)];
     test.initBlocks = number(0, 1);

@@ -69,8 +69,9 @@ void StepTensors::make() {
     std::shuffle(numbers.begin(), numbers.end(), random);
     for (int s = 0; s < batch; ++s)
       for (int i = 0; i < pagesOfSequence; ++i) // entries behind the end of a sequence hold anything
-        table.at<int32_t>(s)[i] =
-            i * p.pageSize < length(s) + 1 ? numbers[static_cast<size_t>(s * pagesOfSequence + i)] : -1234567;
+        table.at<int32_t>(s)[i] = i * p.pageSize < length(s) + newTokens(s)
+                                      ? numbers[static_cast<size_t>(s * pagesOfSequence + i)]
+                                      : -1234567;
   }
   const auto pool = [&](Owned &tensor, int columns, int rowsOfSequence, int rowsOfPage) {
     if (p.pageSize > 0)
@@ -81,7 +82,7 @@ void StepTensors::make() {
     tensor.view.tableStride = pagesOfSequence;
   };
   const int rowEntries = packed ? 1 : batch;
-  const int rows = packed ? std::accumulate(added.begin(), added.end(), 0) : 1;
+  const int rows = packed ? std::accumulate(added.begin(), added.end(), 0) : test.tokens;
   const auto newRows = [&](Owned &tensor, int columns, int ofHeads, float scale) {
     place(tensor, {rowEntries, std::max(rows, 1), ofHeads}, columns, 2, true);
     for (int entry = 0; entry < rowEntries; ++entry)
@@ -106,7 +107,7 @@ void StepTensors::make() {
       newRows(v, p.vDim, heads, 1);
     }
     for (int s = 0; s < batch; ++s)
-      for (int t = 0; t < std::min(length(s) + !p.appends, capacity); ++t)
+      for (int t = 0; t < std::min(length(s) + (p.appends ? 0 : newTokens(s)), capacity); ++t)
         for (int head = 0; head < heads; ++head) {
           fill(kPool, token(kPool, s, t, head), p.qkDim, 1);
           fill(vPool, token(vPool, s, t, head), p.vDim, 1);
@@ -120,7 +121,7 @@ void StepTensors::make() {
     pool(kComp, p.qkDim, std::max(visible(capacity), 1), p.pageSize / p.cmpStride);
     pool(vComp, p.vDim, std::max(visible(capacity), 1), p.pageSize / p.cmpStride);
     for (int s = 0; s < batch; ++s)
-      for (int c = 0; c < visible(length(s) + !p.appends); ++c)
+      for (int c = 0; c < visible(length(s) + (p.appends ? 0 : newTokens(s))); ++c)
         for (int head = 0; head < heads; ++head) {
           if (test.equalKeys)
             std::fill_n(compressed(kComp, s, c, head), p.qkDim, uint16_t{0});
@@ -172,7 +173,8 @@ void StepTensors::make() {
       for (int s = 0; s <= batch; ++s)
         offsets.at<int32_t>(s)[0] = std::accumulate(added.begin(), added.begin() + s, 0);
     }
-    place(arrivals, {batch, heads}, 2, 4, false);
+    constexpr int kMostTokens = 8; // kStepTokens
+    place(arrivals, {batch, heads}, 2 * kMostTokens, 4, false);
     for (size_t i = 0; i < arrivals.memory->size(); ++i)
       arrivals.memory->data()[i] = static_cast<unsigned char>(random());
     place(status, {2}, 1, 4, false);
@@ -232,6 +234,7 @@ void StepTensors::make() {
   arguments.pages = pages;
   arguments.max_seqlen_k = test.maxSeqlenK != 0 ? test.maxSeqlenK : p.room;
   arguments.total_q = rows;
+  arguments.seqlen_q = arguments.max_seqlen_q = test.tokens;
 }
 
 void StepTensors::makeFaults() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <random>
 
 namespace emulation {
@@ -60,7 +61,7 @@ public:
     batch = static_cast<int>(test.lengths.size());
     packed = !test.added.empty();
     if (!packed)
-      added.assign(test.lengths.size(), 1);
+      added.assign(test.lengths.size(), test.tokens);
     else
       added = test.added;
     capacity = test.capacity != 0 ? test.capacity : p.room;
@@ -71,8 +72,12 @@ public:
   // Makes all tensors and the arguments of the call.
   void make();
 
-  bool works(int s) const { return added[static_cast<size_t>(s)] == 1 && s != test.faultySequence; }
+  bool works(int s) const { return added[static_cast<size_t>(s)] > 0 && s != test.faultySequence; }
   int length(int s) const { return test.lengths[static_cast<size_t>(s)]; }
+  int newTokens(int s) const { return added[static_cast<size_t>(s)]; }
+  // The row of the sequence's first new token in tensors of new tokens.
+  int entryOf(int s) const { return packed ? 0 : s; }
+  int timeOf(int s) const { return packed ? std::accumulate(added.begin(), added.begin() + s, 0) : 0; }
   // Gives a tensor its shape and memory, which is NaN. A shifted tensor has the padding and the shift of the case.
   void place(Owned &tensor, std::vector<int64_t> shape, int columns, int elementBytes, bool shifted);
   void fill(const Owned &tensor, uint16_t *at, int columns, float scale);

@@ -26,8 +26,9 @@ public:
       return report;
     }
     for (int s = 0; s < batch; ++s)
-      for (int head = 0; head < test.kvHeads && works(s); ++head)
-        check(s, head);
+      for (int token = 0; token < newTokens(s) && works(s); ++token)
+        for (int head = 0; head < test.kvHeads; ++head)
+          check(s, token, head);
     checkState();
     for (Owned *tensor : all)
       if (tensor->memory)
@@ -92,19 +93,21 @@ private:
     return result;
   }
 
-  // The row of a token, which is not yet in the pool if it is the new one.
-  const uint16_t *keyOf(const Owned &pool, const Owned &fresh, int s, int t, int head, int entry, int time) const {
-    return p.appends && t == length(s) ? fresh.row(entry, time, head) : token(pool, s, t, head);
+  // The row of a token, which is not yet in the pool if it is a new one.
+  const uint16_t *keyOf(const Owned &pool, const Owned &fresh, int s, int t, int head) const {
+    return p.appends && t >= length(s) ? newRow(fresh, s, t, head) : token(pool, s, t, head);
+  }
+  uint16_t *newRow(const Owned &fresh, int s, int t, int head) const {
+    return fresh.row(entryOf(s), timeOf(s) + t - length(s), head);
   }
 
-  // The compressed row that the new token completes, in fp64, compared with what the kernel stored.
-  void checkMean(const Owned &pool, const Owned &ring, const Owned &fresh, int columns, int s, int head, int entry,
-                 int time, int block) {
+  // The compressed row that a new token completes, in fp64, compared with what the kernel stored.
+  void checkMean(const Owned &pool, const Owned &ring, const Owned &fresh, int columns, int s, int head, int block) {
     uint16_t *stored = compressed(pool, s, block, head);
     for (int i = 0; i < columns; ++i) {
       double sum = 0;
       for (int t = block * p.cmpStride; t < block * p.cmpStride + p.cmpBlock; ++t)
-        sum += t == length(s) ? fresh.get(fresh.row(entry, time, head) + i)
+        sum += t >= length(s) ? fresh.get(newRow(fresh, s, t, head) + i)
                               : before(ring, ring.row(s, t % p.cmpBlock, head) + i);
       const double mean = sum / p.cmpBlock;
       if (std::abs(ring.get(stored + i) - mean) > std::abs(mean) * (p.isBf16 ? 0.0045 : 0.0006) + 1e-6)
@@ -152,15 +155,14 @@ private:
     tensor.accept(at, 4);
   }
 
-  void check(int s, int head) {
-    const int position = length(s), tokens = position + 1;
-    const int entry = packed ? 0 : s;
-    const int time = packed ? std::accumulate(added.begin(), added.begin() + s, 0) : 0;
+  void check(int s, int token, int head) {
+    const int position = length(s) + token, tokens = position + 1;
+    const int entry = entryOf(s), time = timeOf(s) + token;
     const int blocks = position / p.selBlock + 1, seen = visible(tokens);
     const bool compresses = p.hasCmp || p.hasSel;
     if (p.appends && compresses && seen > visible(position)) {
-      checkMean(kComp, kRaw, kCmp, p.qkDim, s, head, entry, time, seen - 1);
-      checkMean(vComp, vRaw, vCmp, p.vDim, s, head, entry, time, seen - 1);
+      checkMean(kComp, kRaw, kCmp, p.qkDim, s, head, seen - 1);
+      checkMean(vComp, vRaw, vCmp, p.vDim, s, head, seen - 1);
     }
     const bool shares = test.onePool && p.hasSel && p.hasWin;
     const Owned &kw = shares ? kSelCache : kWinCache, &vw = shares ? vSelCache : vWinCache;
@@ -207,15 +209,14 @@ private:
         add("sel", 1,
             attend(
                 q, query, static_cast<int>(selected.size()), kSelCache,
-                [&](int j) { return keyOf(kSelCache, kSel, s, selected[static_cast<size_t>(j)], head, entry, time); },
-                vSelCache,
-                [&](int j) { return keyOf(vSelCache, vSel, s, selected[static_cast<size_t>(j)], head, entry, time); }),
+                [&](int j) { return keyOf(kSelCache, kSel, s, selected[static_cast<size_t>(j)], head); }, vSelCache,
+                [&](int j) { return keyOf(vSelCache, vSel, s, selected[static_cast<size_t>(j)], head); }),
             oSel, lseSel);
       if (p.hasWin)
         add("win", 2,
             attend(
-                q, query, width, kw, [&](int j) { return keyOf(kw, kwNew, s, tokens - width + j, head, entry, time); },
-                vw, [&](int j) { return keyOf(vw, vwNew, s, tokens - width + j, head, entry, time); }),
+                q, query, width, kw, [&](int j) { return keyOf(kw, kwNew, s, tokens - width + j, head); }, vw,
+                [&](int j) { return keyOf(vw, vwNew, s, tokens - width + j, head); }),
             oWin, lseWin);
       checkRow("out", out, out.row(entry, time, h), total, s, h, summands);
     }
@@ -308,37 +309,37 @@ private:
     for (int s = 0; s < batch && p.appends; ++s) {
       if (!works(s))
         continue;
-      const int entry = packed ? 0 : s;
-      const int time = packed ? std::accumulate(added.begin(), added.begin() + s, 0) : 0;
-      for (int head = 0; head < test.kvHeads; ++head) {
+      for (int number = 0; number < newTokens(s) * test.kvHeads; ++number) {
+        const int head = number % test.kvHeads, t = length(s) + number / test.kvHeads;
         const auto appended = [&](const char *name, const Owned &pool, uint16_t *row, const Owned &fresh, int columns) {
-          if (std::memcmp(row, fresh.row(entry, time, head), static_cast<size_t>(columns) * 2) != 0)
+          if (std::memcmp(row, newRow(fresh, s, t, head), static_cast<size_t>(columns) * 2) != 0)
             error(name, " of sequence ", s, " head ", head, " does not hold the new row");
           pool.accept(row, static_cast<size_t>(columns) * 2);
         };
         if (p.hasSel) {
-          appended("k_sel", kSelCache, token(kSelCache, s, length(s), head), kSel, p.qkDim);
-          appended("v_sel", vSelCache, token(vSelCache, s, length(s), head), vSel, p.vDim);
+          appended("k_sel", kSelCache, token(kSelCache, s, t, head), kSel, p.qkDim);
+          appended("v_sel", vSelCache, token(vSelCache, s, t, head), vSel, p.vDim);
         }
         if (p.hasWin && !shares) {
-          appended("k_win", kWinCache, token(kWinCache, s, length(s), head), kWin, p.qkDim);
-          appended("v_win", vWinCache, token(vWinCache, s, length(s), head), vWin, p.vDim);
+          appended("k_win", kWinCache, token(kWinCache, s, t, head), kWin, p.qkDim);
+          appended("v_win", vWinCache, token(vWinCache, s, t, head), vWin, p.vDim);
         }
         if (p.hasCmp || p.hasSel) {
-          appended("k_raw", kRaw, kRaw.row(s, length(s) % p.cmpBlock, head), kCmp, p.qkDim);
-          appended("v_raw", vRaw, vRaw.row(s, length(s) % p.cmpBlock, head), vCmp, p.vDim);
+          appended("k_raw", kRaw, kRaw.row(s, t % p.cmpBlock, head), kCmp, p.qkDim);
+          appended("v_raw", vRaw, vRaw.row(s, t % p.cmpBlock, head), vCmp, p.vDim);
         }
       }
-      if (*lengths.at<int32_t>(s) != length(s) + 1)
+      if (*lengths.at<int32_t>(s) != length(s) + newTokens(s))
         error("cache_seqlens of sequence ", s, " is ", *lengths.at<int32_t>(s));
       lengths.accept(lengths.at<int32_t>(s), 4);
-      for (int head = 0; head < test.kvHeads; ++head) {
+      const int marks = newTokens(s) * test.kvHeads;
+      for (int number = 0; marks > 1 && number < marks; ++number) {
+        const int32_t *at = arrivals.at<int32_t>(s) + 2 * number;
         uint64_t mark;
-        std::memcpy(&mark, arrivals.at<int32_t>(s, head), 8);
-        if (test.kvHeads > 1 && mark != 0)
-          error("the mark of sequence ", s, " head ", head, " is left");
-        if (test.kvHeads > 1)
-          arrivals.accept(arrivals.at<int32_t>(s, head), 8);
+        std::memcpy(&mark, at, 8);
+        if (mark != 0)
+          error("mark ", number, " of sequence ", s, " is left");
+        arrivals.accept(at, 8);
       }
     }
     if (p.appends) {

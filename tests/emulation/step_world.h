@@ -16,7 +16,8 @@ struct StepCase {
   int window = 512;
   int initBlocks = 1;
   int localBlocks = 2;
-  std::vector<int> added; // new tokens of each sequence. If it is not empty, the queries are packed
+  int tokens = 1;         // new tokens of each sequence
+  std::vector<int> added; // new tokens of each sequence, up to `tokens`. If it is not empty, the queries are packed
   bool onePool = false;   // the selected branch and the window share keys and values
   bool ownQCmp = false;   // q_cmp is a tensor of its own
   bool oneQCmp = false;   // q_cmp begins where q does and has one row for all heads

@@ -59,13 +59,27 @@ TEST_F(DecodeStep, RepeatsGiveTheSameBits) {
   }
 }
 
+// Several new tokens of a sequence, of which one may complete a compressed block.
+TEST_F(DecodeStep, SeveralTokensAreTheForward) {
+  for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear})
+    for (const int32_t page : {0, 64}) {
+      const OperatorInputs history = tools::drawInputs(largeSpec(16, kind), {{1300}, {1300}}, freshSeed());
+      decode(history, {.room = 1344, .pageSize = page, .seed = 3}, evenly(1300, 8));
+      EXPECT_EQ(description["launches"].size(), kind == CmpKind::kMean ? 1u : 4u) << description.dump(2);
+      ASSERT_FALSE(HasFailure());
+    }
+}
+
 // A name that no kernel of a plan has is ignored. What the kernel refuses is an error.
-TEST_F(DecodeStep, ServesOneTokenOfTheTypesOfMatrixUnits) {
+TEST_F(DecodeStep, ServesFewTokensOfTheTypesOfMatrixUnits) {
   Spec spec = largeSpec(16);
   spec.op = Operator::kDecode;
   EXPECT_EQ(lastLaunch(spec, {.batch = 4, .tokensQ = 4, .seqlenQ = 1, .seqlenK = 8192}).value("operator", ""),
             kStepTemplate);
-  EXPECT_EQ(lastLaunch(spec, {.batch = 4, .tokensQ = 8, .seqlenQ = 2, .seqlenK = 8192}).value("operator", ""), "merge");
+  EXPECT_EQ(lastLaunch(spec, {.batch = 4, .tokensQ = 32, .seqlenQ = 8, .seqlenK = 8192}).value("operator", ""),
+            kStepTemplate);
+  EXPECT_EQ(lastLaunch(spec, {.batch = 4, .tokensQ = 36, .seqlenQ = 9, .seqlenK = 8192}).value("operator", ""),
+            "combine");
   spec.dtype = DType::kF32;
   const Result<tools::PlanHandle> refused =
       tools::createPlan(session->engine(), spec, {.batch = 4, .tokensQ = 4, .seqlenQ = 1, .seqlenK = 8192},

@@ -5,8 +5,10 @@
 #pragma once
 
 #include "cache/rows/rows.h"
+#include "runtime/base/key_splits.h"
 #include "runtime/base/problem.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -56,12 +58,14 @@ constexpr bool isWayOfDq(std::string_view name) { return name == kSlotsVariant |
 // a bucket, so the greatest length of the bucket is compared.
 bool slotsPay(const StoredRoute &route, const Maxima &maxima);
 
-// A step of decode adds at most one token to each sequence. Returns whether one kernel, `decode_step`, does the whole
-// step. So far no GPU has measured it, so a plan takes it only where the option force_variant names it. A plan of more
-// new tokens has no such kernel, and ignores the name.
+// Returns whether one kernel, `decode_step`, does a whole step of decode. It serves up to kStepTokens new tokens of
+// each sequence, which complete one compressed block at most. A plan takes it only where the option force_variant names
+// it, because its times are in no record yet. A plan of more new tokens has no such kernel, and ignores the name.
 inline constexpr std::string_view kStepVariant = "decode_step";
 inline bool takesStep(const Spec &spec, const Maxima &maxima, std::string_view forceVariant) {
-  return definitionOf(spec.op).hasCache && maxima.seqlenQ <= 1 && forceVariant == kStepVariant;
+  const bool compresses = (spec.branches & (kBranchCmp | kBranchSel)) != 0;
+  return definitionOf(spec.op).hasCache && forceVariant == kStepVariant &&
+         maxima.seqlenQ <= (compresses ? std::min(kStepTokens, spec.cmpStride) : kStepTokens);
 }
 // Returns whether force_variant names a way to compute a plan, and no template of one of its kernels.
 constexpr bool isWay(std::string_view name) { return isWayOfDq(name) || name == kStepVariant; }

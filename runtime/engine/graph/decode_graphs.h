@@ -330,7 +330,7 @@ inline constexpr GraphBuffer kStepBuffers[] = {
     kKStagedBuffer,
     kVStagedBuffer,
     {Buffer::kArrivals, Role::kStep, GraphBuffer::Rows::kSequences, GraphBuffer::Heads::kKv,
-     GraphBuffer::Columns::kMark, TensorRole::kIndex},
+     GraphBuffer::Columns::kMarks, TensorRole::kIndex},
 };
 inline constexpr Graph kDecodeStep = {kStepNodes, kStepBuffers, Operator::kDecode};
 

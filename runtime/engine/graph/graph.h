@@ -176,7 +176,7 @@ struct GraphBuffer {
     kHidden,
     kWeights,
     kIndex,
-    kMark,   // the two words of a mark
+    kMarks,  // the two words of a mark, for each new token
     kDqSlots // of each place of a list, what a block adds to the gradient of a query
   };
 

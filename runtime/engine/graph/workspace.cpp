@@ -1,5 +1,6 @@
 #include "runtime/engine/graph/workspace.h"
 
+#include "runtime/base/key_splits.h"
 #include "runtime/base/sequence_fields.h"
 #include "runtime/base/signature.h"
 #include "runtime/engine/graph/pipeline.h"
@@ -110,8 +111,8 @@ struct Extents {
       return std::max({int64_t{spec.qkDim}, int64_t{spec.vDim}, hidden()});
     case kIndex:
       return indexPlaces(spec, maxima);
-    case kMark:
-      return 2;
+    case kMarks:
+      return 2 * kStepTokens;
     case kDqSlots:
       return spec.dqSlots ? int64_t{spec.selCount} * spec.qkDim : 0;
     }

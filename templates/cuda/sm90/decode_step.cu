@@ -1,9 +1,9 @@
-// One step of decode in one launch, scheduled by hand for sm_90a: a new token of each sequence is appended to the
-// cache, the compressed row that it completes is made, and its queries attend the three branches.
+// One step of decode in one launch, scheduled by hand for sm_90a: a few new tokens of each sequence are appended to the
+// cache, the compressed row that they complete is made, and their queries attend the three branches.
 // docs/specification.md defines the results (sections 3 to 10). The kernels of templates/tile that it replaces are
 // cache_sequences, append, compress_mean, split_attention, scores, rank, ascend and merge.
 //
-// A cluster of blocks serves one sequence and one key/value head. Each block attends a part of the keys of each branch
+// A cluster of blocks serves one token of one sequence and one key/value head. Each block attends a part of the keys of each branch
 // (decode_place.cuh, decode_attend.cuh), which warps of their own load (decode_ring.cuh, decode_loader.cuh). Blocks send what they find straight into the shared memory of
 // the block that needs it (decode_exchange.cuh): the maxima and sums of the compressed branch, which make the
 // probabilities, the best selection blocks (decode_select.cuh), and the results, of which each block adds up a slice
@@ -52,7 +52,7 @@
 //! const   crowd = cluster * pairs
 //! cost    (crowd > 128 ? 16 * crowd : 16384 / crowd) + (cluster == 16 && pairs > 4 ? 512 : 0) + abs(stages - 3)
 //! shared  shared_bytes
-//! grid    cluster, kv_heads, batch
+//! grid    cluster * max_seqlen_q, kv_heads, batch
 //! threads 352
 //! param view q dtype 3
 //! param view q_cmp dtype 3
@@ -128,23 +128,22 @@ NSA_DEVICE void finish_copies() {
 // Reports a broken rule once for its sequence.
 template <typename Args> NSA_DEVICE void report_code(const Args &args, const DecodePlace &place, int32 code) {
   if constexpr (Facts::kAppends)
-    report(code != 0 && place.rank == 0 && place.kv_head == 0, code, place.sequence, args.status);
+    report(code != 0 && blockIdx.x == 0 && place.kv_head == 0, code, place.sequence, args.status);
 }
 
 // The arguments differ between kernels, so what uses them is a template.
 //
-// All threads of the block meet, and the cluster begins to. Returns false if a page of the sequence does not exist.
+// All threads of the block meet. Returns false if a page of the sequence does not exist.
 template <typename Args>
-NSA_DEVICE bool begin_cluster(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory,
-                              bool attends) {
+NSA_DEVICE bool begin(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory, bool attends) {
   if constexpr (Facts::kAppends) {
-    if (any_thread(attends && finds_bad_page(args, memory, place.sequence, place.position + 1)))
-      return false;
+    // Clusters of other tokens must come to the same result, so the pages of all new tokens count.
+    const int32 tokens = place.cached() + place.added;
+    return !any_thread(attends && finds_bad_page(args, memory, place.sequence, tokens));
   } else {
     __syncthreads();
+    return true;
   }
-  cluster_arrive_relaxed();
-  return true;
 }
 
 template <typename Args>
@@ -159,7 +158,9 @@ NSA_DEVICE void load(const Args &args, const DecodePlace &place, const DecodeMem
   loaders_meet<Shape>(); // the barriers are prepared
   bool begins = false;
   DecodeLoader<Shape, Args>(args, ring, loader, aligned).run([&] {
-    begins = begin_cluster(args, place, memory, false);
+    begins = begin(args, place, memory, false);
+    if (begins)
+      cluster_arrive_relaxed();
     return begins;
   });
   if (!begins)
@@ -172,15 +173,16 @@ NSA_DEVICE void load(const Args &args, const DecodePlace &place, const DecodeMem
 template <typename Args>
 NSA_DEVICE void keep_books(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
   make_gates(args, place, memory);
-  if (!begin_cluster(args, place, memory, false))
+  if (!begin(args, place, memory, false))
     return;
+  cluster_arrive_relaxed();
   if constexpr (Facts::kAppends) {
     const bool aligned =
         rows_aligned(args.k_sel_cache, args.v_sel_cache, args.k_win_cache, args.v_win_cache, args.k_sel, args.v_sel) &
         rows_aligned(args.k_win, args.v_win, args.k_cmp, args.v_cmp, args.k_raw, args.v_raw);
     const DecodeClerk<Shape, Args> clerk{args, place, aligned};
     clerk.append();
-    cluster_wait(); // all blocks have read the length
+    cluster_wait(); // all blocks have read the length and the ring
     clerk.raise_length();
   } else {
     cluster_wait();
@@ -195,7 +197,7 @@ NSA_DEVICE void attend(const Args &args, const DecodePlace &place, const DecodeM
   if (!shares_queries<Shape>(args))
     copy_queries<Shape>(memory.queries(kTokenQueries), args.q, place, aligned);
   clear_padding(memory);
-  if (!begin_cluster(args, place, memory, true)) {
+  if (!begin(args, place, memory, true)) {
     finish_copies();
     if constexpr (Facts::kAppends)
       report_code(args, place, Facts::kBadPage);
@@ -203,6 +205,7 @@ NSA_DEVICE void attend(const Args &args, const DecodePlace &place, const DecodeM
   }
   if constexpr (Facts::kAppends)
     compress_fresh(args, place, memory);
+  cluster_arrive_relaxed();
   finish_copies();
   meet<Shape>(); // queries are in shared memory
   DecodeRing<Shape> ring(place, memory);

@@ -1,4 +1,5 @@
-// The new token in the cache: its rows, the compressed row that it may complete, and the length of the sequence.
+// The new tokens in the cache: their rows, the compressed row that they may complete, and the length of the sequence.
+// They are so few that they complete one compressed row at most.
 // templates/tile/append.tile and templates/tile/compress_mean.tile define what is written.
 #pragma once
 
@@ -9,17 +10,19 @@
 
 namespace nsa {
 
-// Makes the compressed row that the new token completes, in the blocks that use it. It is the mean of the ring's rows
-// and of the new row. The block that owns the row stores it.
+// Makes the compressed row that new tokens complete, in the blocks that use it. It is the mean of the ring's rows and
+// of new rows. The block that owns the row stores it, in the cluster of the token that completes it.
 template <typename Shape, typename Arguments>
 NSA_DEVICE void compress_fresh(const Arguments &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
   using T = typename Shape::Element;
   constexpr int32 kBlock = Shape::Facts::kCmpBlock;
-  const bool owns = place.owns_fresh(Shape::kInner);
+  const bool owns = place.completes && place.owns_fresh(Shape::kInner);
   if (!(owns || place.uses_fresh()) || !args.k_comp.present())
     return;
   const PoolRow at = find_row(args.k_comp, place.k_entry, place.fresh_key, owns, args.pages);
-  const uint32 first_place = static_cast<uint32>(place.position + 1) % kBlock; // of the block's first token
+  const int32 first = place.fresh_key * Shape::Facts::kCmpStride; // the block's first token
+  const int32 held = place.cached() - first;                      // tokens of the block that the ring has
+  const uint32 first_place = static_cast<uint32>(first) % kBlock;
 #pragma unroll 1
   for (int32 i = threadIdx.x; i < Shape::kQkDim + Shape::kVDim; i += Shape::kThreads) {
     const bool of_keys = i < Shape::kQkDim;
@@ -30,14 +33,17 @@ NSA_DEVICE void compress_fresh(const Arguments &args, const DecodePlace &place, 
     if (!tokens.present())
       continue;
     const T *old = row_address(ring, place.sequence, 0, place.kv_head) + column;
-    const T newest = row_address(tokens, place.q_entry, place.q_time, place.kv_head)[column];
     float sum = 0;
 #pragma unroll 16
-    for (int32 token = 0; token < kBlock - 1; ++token) {
+    for (int32 token = 0; token < held; ++token) {
       const int32 ring_place = first_place + token < kBlock ? first_place + token : first_place + token - kBlock;
       sum += to_float(old[ring_place * ring.strides[1]]);
     }
-    const T mean = to<T>((sum + to_float(newest)) / static_cast<float>(kBlock));
+#pragma unroll 1
+    for (int32 token = held; token < kBlock; ++token)
+      sum += to_float(
+          row_address(tokens, place.q_entry, place.q_time + first + token - place.position, place.kv_head)[column]);
+    const T mean = to<T>(sum / static_cast<float>(kBlock));
     reinterpret_cast<T *>(memory.fresh())[i] = mean;
     if (owns && target.present())
       row_address(target, at.first, at.second, place.kv_head)[column] = mean;
@@ -45,8 +51,8 @@ NSA_DEVICE void compress_fresh(const Arguments &args, const DecodePlace &place, 
   meet<Shape>();
 }
 
-// The clerk's warp of each block writes some of the rows of the new token, and raises the length of the sequence. It
-// keeps no other warp waiting.
+// The clerk's warp of each block writes some of the rows of its token, and raises the length of the sequence. It keeps
+// no other warp waiting.
 template <typename Shape, typename Arguments> struct DecodeClerk {
   using T = typename Shape::Element;
 
@@ -59,36 +65,38 @@ template <typename Shape, typename Arguments> struct DecodeClerk {
       append_row<Shape::kQkDim>(2, args.k_win, args.k_win_cache);
     if (!one_v_pool)
       append_row<Shape::kVDim>(3, args.v_win, args.v_win_cache);
-    const int32 ring_place = place.position % Shape::Facts::kCmpBlock;
-    const PoolRow in_ring = {place.sequence, ring_place, true};
-    write_row<Shape::kQkDim>(4, args.k_cmp, args.k_raw, in_ring);
-    write_row<Shape::kVDim>(5, args.v_cmp, args.v_raw, in_ring);
+    if (place.token < first_late())
+      write_ring<true>(place.token, place.kv_head);
   }
 
   // All clusters of the sequence read its length, so only the last of them to come here may change it. Each leaves a
-  // mark for its head, and the one that sees the marks of all heads raises the length and clears the marks. The memory
-  // of the marks is not initialised. A mark is a number of 64 bits that depends on the sequence and its length, so what
-  // lies there before is no mark. All blocks of the cluster have read the length.
+  // mark for its token and head, and the one that sees all marks raises the length and clears the marks. The memory of
+  // the marks is not initialised. A mark is a number of 64 bits that depends on the sequence and its length, so what
+  // lies there before is no mark. All blocks of the cluster have read the length and the ring.
   NSA_DEVICE void raise_length() const {
     if (place.rank != 0)
       return;
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-    const uint64 mark = mark_of(place.sequence, place.position);
-    if (args.kv_heads > 1) {
+    const uint64 mark = mark_of(place.sequence, place.cached());
+    const int32 marks = place.added * args.kv_heads;
+    if (marks > 1) {
       if (lane == 0)
-        store_mark(mark_at(place.kv_head), mark);
+        store_mark(mark_at(place.token * args.kv_heads + place.kv_head), mark);
       __syncwarp();
       fence_marks();
       bool missing = false;
-      for (int32 head = lane; head < args.kv_heads; head += kWarpSize)
-        missing |= load_mark(mark_at(head)) != mark;
+      for (int32 number = lane; number < marks; number += kWarpSize)
+        missing |= load_mark(mark_at(number)) != mark;
       if (any_lane(missing))
         return;
-      for (int32 head = lane; head < args.kv_heads; head += kWarpSize)
-        store_mark(mark_at(head), 0);
+      for (int32 number = lane; number < marks; number += kWarpSize)
+        store_mark(mark_at(number), 0);
+#pragma unroll 1
+      for (int32 number = first_late() * args.kv_heads; number < marks; ++number)
+        write_ring<false>(number / args.kv_heads, number % args.kv_heads);
     }
     if (lane == 0)
-      args.cache_seqlens.set(args.cache_seqlens.at(place.sequence).offset, place.position + 1);
+      args.cache_seqlens.set(args.cache_seqlens.at(place.sequence).offset, place.cached() + place.added);
   }
 
   const Arguments &args;
@@ -96,20 +104,36 @@ template <typename Shape, typename Arguments> struct DecodeClerk {
   const bool aligned;
 
 private:
+  // New tokens from this one on are behind the one that completes a compressed row. In the ring they take the place of
+  // tokens whose mean this row is, and clusters of other tokens compute the mean too.
+  NSA_DEVICE int32 first_late() const {
+    const int32 complete = complete_at<typename Shape::Facts>(place.cached() + place.added);
+    return complete > place.cached() ? complete - place.cached() : place.added;
+  }
+
+  // Writes the rows of a new token into the ring. Blocks of the cluster share the rows of their own token.
+  template <bool kShares> NSA_DEVICE void write_ring(int32 token, int32 head) const {
+    const PoolRow to = {place.sequence, (place.cached() + token) % Shape::Facts::kCmpBlock, true};
+    write_row<Shape::kQkDim>(kShares ? 4 : place.rank, args.k_cmp, args.k_raw, to, token, head);
+    write_row<Shape::kVDim>(kShares ? 5 : place.rank, args.v_cmp, args.v_raw, to, token, head);
+  }
+
   template <int32 kColumns, typename New, typename Pool>
   NSA_DEVICE void append_row(int32 task, const New &rows, const Pool &pool) const {
     if (task % Shape::kCluster == place.rank && pool.present())
-      write_row<kColumns>(task, rows, pool, find_row(pool, place.k_entry, place.position, true, args.pages));
+      write_row<kColumns>(task, rows, pool, find_row(pool, place.k_entry, place.position, true, args.pages),
+                          place.token, place.kv_head);
   }
 
   template <int32 kColumns>
-  NSA_DEVICE void write_row(int32 task, const View<T, 3> &rows, const View<T, 3> &target, const PoolRow &at) const {
+  NSA_DEVICE void write_row(int32 task, const View<T, 3> &rows, const View<T, 3> &target, const PoolRow &at,
+                            int32 token, int32 head) const {
     if (task % Shape::kCluster != place.rank || !rows.present() || !target.present())
       return;
     constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T));
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-    const T *from = row_address(rows, place.q_entry, place.q_time, place.kv_head);
-    T *to = row_address(target, at.first, at.second, place.kv_head);
+    const T *from = row_address(rows, place.q_entry, place.q_time - place.token + token, head);
+    T *to = row_address(target, at.first, at.second, head);
     if (aligned) {
 #pragma unroll 1
       for (int32 chunk = lane; chunk < kColumns / kLanes; chunk += kWarpSize)
@@ -121,8 +145,8 @@ private:
     }
   }
 
-  NSA_DEVICE uint64 *mark_at(int32 head) const {
-    return reinterpret_cast<uint64 *>(args.arrivals.data + args.arrivals.at(place.sequence, head).offset);
+  NSA_DEVICE uint64 *mark_at(int32 number) const {
+    return reinterpret_cast<uint64 *>(args.arrivals.data + args.arrivals.at(place.sequence, 0).offset) + number;
   }
 
   // Mixes the bits of both numbers (the finalizer of splitmix64). No mark is 0.

@@ -141,15 +141,15 @@ private:
                      Shape::kHasCmp && key >= place.attended_key);
   }
 
-  // A token of the window or of a selected block. The pools do not hold the new token yet.
+  // A token of the window or of a selected block. The pools do not hold the new tokens yet.
   template <typename Pool, typename New>
   NSA_DEVICE Source token_source(const Pool &k, const Pool &v, const New &k_new, const New &v_new, int32 token,
                                  bool exists, const int32 *table) const {
-    const bool is_new = Shape::Facts::kAppends && exists && token == place.position;
+    const bool is_new = Shape::Facts::kAppends && exists && token >= place.cached();
     const PoolRow at = find_row(k, place.k_entry, exists ? token : 0, exists && !is_new, pages_of<Shape>(args), table);
     Source source = source_at(k, v, at, true);
     if (is_new)
-      source = source_at(k_new, v_new, {place.q_entry, place.q_time, true}, true);
+      source = source_at(k_new, v_new, {place.q_entry, place.q_time + token - place.position, true}, true);
     return source;
   }
 

@@ -10,17 +10,20 @@ namespace nsa {
 struct DecodePlace {
   int32 sequence;
   int32 kv_head;
-  int32 rank; // the block's number in its cluster
-  int32 code; // the rule that the sequence breaks, or 0
-  bool runs;  // there is a new token, and no rule is broken
+  int32 rank;  // the block's number in its cluster
+  int32 code;  // the rule that the sequence breaks, or 0
+  bool runs;   // there is a new token for the cluster, and no rule is broken
+  int32 token; // the number of the cluster's token among the new ones of its sequence
+  int32 added; // new tokens of the sequence
   int32 q_entry;
   int32 q_time;
   int32 k_entry;
-  int32 position; // of the new token
+  int32 position; // of the token
   // Compressed keys [first_key, past_key) are scored, and those from attended_key on are attended. Keys below 0 do not
   // exist. The block owns the selection blocks [first_block, past_block) of all `blocks` up to the query's own.
   int32 visible;
-  int32 fresh_key; // the compressed key that the new token completes, or -1
+  int32 fresh_key; // the compressed key that new tokens up to this one complete, or -1
+  bool completes;  // this token completes it
   int32 first_key;
   int32 attended_key;
   int32 past_key;
@@ -38,13 +41,14 @@ struct DecodePlace {
   NSA_DEVICE bool owns_fresh(int32 inner) const {
     return fresh_key >= first_block * inner && fresh_key < past_block * inner;
   }
+  NSA_DEVICE int32 cached() const { return position - token; } // tokens in front of the new ones
   NSA_DEVICE bool uses_fresh() const { return fresh_key >= 0 && fresh_key >= first_key && fresh_key < past_key; }
 };
 
 // What the lengths in device memory say. They may be anything, so no number is used before it was checked.
 struct DecodeLengths {
-  int32 tokens; // with the new token
-  int32 added;  // 0 or 1
+  int32 tokens; // with the new ones
+  int32 added;
   int32 q_first;
   int32 code; // pages excepted
 };
@@ -69,7 +73,7 @@ NSA_DEVICE DecodeLengths check_lengths(const Arguments &args, int32 sequence) {
   const int32 tokens = full ? length : length + added;
   const int32 code = bad_offsets                                            ? Facts::kBadCuSeqlensQ
                      : bad_length                                           ? Facts::kBadCacheSeqlens
-                     : added > min(args.max_seqlen_q, 1)                    ? Facts::kSeqlenQOverMaximum
+                     : added > args.max_seqlen_q                            ? Facts::kSeqlenQOverMaximum
                      : full                                                 ? Facts::kCacheFull
                      : tokens > min(args.max_seqlen_k, int32{Facts::kRoom}) ? Facts::kSeqlenKOverMaximum
                                                                             : 0;
@@ -96,14 +100,24 @@ NSA_DEVICE bool finds_bad_page(const Arguments &args, const DecodeMemory<Shape> 
   return bad;
 }
 
-// The part of the sequence that the block takes. `place` has the numbers of the block. `tokens` counts the new token.
-template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 tokens, int32 visible, int32 window) {
+// Returns for how many tokens of a sequence the last compressed key is complete, or a number below 1. New tokens
+// complete it if this number is greater than that of the others.
+template <typename Facts> NSA_DEVICE int32 complete_at(int32 tokens) {
+  const int32 behind = tokens - Facts::kCmpBlock;
+  return behind < 0 ? 0 : behind / Facts::kCmpStride * Facts::kCmpStride + Facts::kCmpBlock;
+}
+
+// The part of the sequence that the block takes. `place` has the numbers of the block and of its token. `tokens` counts
+// this token and those in front of it.
+template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 tokens, int32 window) {
   using Facts = typename Shape::Facts;
   constexpr int32 kCluster = Shape::kCluster;
   place.position = tokens - 1;
+  const int32 visible = max(tokens - (Facts::kCmpBlock - Facts::kCmpStride), 0) / Facts::kCmpStride;
   place.visible = visible;
-  const int32 behind = tokens - Facts::kCmpBlock;
-  place.fresh_key = Facts::kAppends && behind >= 0 && behind % Facts::kCmpStride == 0 ? behind / Facts::kCmpStride : -1;
+  const int32 complete = complete_at<Facts>(tokens);
+  place.fresh_key = Facts::kAppends && complete > place.cached() ? visible - 1 : -1;
+  place.completes = complete == tokens;
 
   place.blocks = place.position / Facts::kSelBlock + 1;
   place.ranks = Shape::kRanks && place.blocks > Facts::kSelCount;
@@ -134,26 +148,27 @@ template <typename Shape, typename Arguments> NSA_DEVICE DecodePlace find_place(
   DecodePlace place = {};
   place.sequence = blockIdx.z;
   place.kv_head = blockIdx.y;
-  place.rank = blockIdx.x;
+  place.rank = static_cast<int32>(blockIdx.x) % Shape::kCluster;
+  place.token = static_cast<int32>(blockIdx.x) / Shape::kCluster;
   if constexpr (Facts::kAppends) {
     const DecodeLengths lengths = check_lengths<Shape>(args, place.sequence);
     const bool packed = args.cu_seqlens_q.present();
     place.code = lengths.code;
-    place.runs = lengths.code == 0 && lengths.added > 0;
+    place.added = lengths.added;
+    place.runs = lengths.code == 0 && place.token < lengths.added;
     place.q_entry = packed ? 0 : place.sequence;
-    place.q_time = packed ? lengths.q_first : 0;
+    place.q_time = (packed ? lengths.q_first : 0) + place.token;
     place.k_entry = place.sequence;
-    const int32 tokens = place.runs ? lengths.tokens : 1;
-    const int32 overlap = Facts::kCmpBlock - Facts::kCmpStride;
-    divide_keys<Shape>(place, tokens, max(tokens - overlap, 0) / Facts::kCmpStride, args.window);
+    divide_keys<Shape>(place, place.runs ? lengths.tokens - lengths.added + place.token + 1 : 1, args.window);
   } else {
     const auto field = [&](int32 number) { return load_scalar(args.sequences, place.sequence, number); };
-    place.runs = field(Facts::kSequenceQLength) > 0;
+    place.added = field(Facts::kSequenceQLength);
+    place.runs = place.token < place.added;
     place.q_entry = field(Facts::kSequenceQEntry);
-    place.q_time = field(Facts::kSequenceQBegin);
+    place.q_time = field(Facts::kSequenceQBegin) + place.token;
     place.k_entry = field(Facts::kSequenceKEntry);
-    const int32 tokens = place.runs ? field(Facts::kSequenceKLength) : 1;
-    divide_keys<Shape>(place, tokens, field(Facts::kSequenceCLength), args.window);
+    const int32 cached = field(Facts::kSequenceKLength) - place.added;
+    divide_keys<Shape>(place, place.runs ? cached + place.token + 1 : 1, args.window);
   }
   return place;
 }

@@ -60,14 +60,22 @@ TEST(DecodeStep, IsOneLaunchWhereNothingIsMultipliedWithWeights) {
     }
 }
 
-TEST(DecodeStep, IsTakenWhereItIsNamedAndASequenceHasOneNewToken) {
+TEST(DecodeStep, IsTakenWhereItIsNamedAndASequenceHasFewNewTokens) {
   const std::string splits = "cache_sequences append compress split_cmp scores rank choose ascend split_sel_win merge";
   EXPECT_EQ(launchesOf(specOf(), token(8, 65536), {}), splits);
   EXPECT_EQ(launchesOf(specOf(), token(8, 65536), {.forceVariant = std::string(kSlotsVariant)}), splits);
-  Maxima two = token(8, 65536);
-  two.seqlenQ = 2;
-  two.tokensQ = 16;
-  EXPECT_EQ(launchesOf(specOf(), two), splits);
+  const auto tokens = [](int64_t count) {
+    return Maxima{.batch = 8, .tokensQ = 8 * count, .seqlenQ = count, .seqlenK = 65536};
+  };
+  EXPECT_EQ(launchesOf(specOf(), tokens(8)), "decode_step");
+  EXPECT_EQ(launchesOf(specOf(), tokens(9)), "cache_sequences append compress cmp select sel window combine");
+  // Eight new tokens would complete two compressed blocks.
+  Spec near = specOf();
+  near.cmpStride = 4;
+  EXPECT_EQ(launchesOf(near, tokens(4)), "decode_step");
+  EXPECT_EQ(launchesOf(near, tokens(8)), splits);
+  near.branches = kBranchWin;
+  EXPECT_EQ(launchesOf(near, tokens(8)), "decode_step");
   Maxima none = token(8, 65536);
   none.seqlenQ = none.tokensQ = 0; // of one bucket with one token, so of one plan
   EXPECT_EQ(launchesOf(specOf(), none), "decode_step");
@@ -109,6 +117,8 @@ TEST(DecodeStep, IsCompiledForWhatItsKernelNeeds) {
             "kv_heads=4 seqlen_k=65536 seqlen_q=1 window=65536");
   // Where nothing is compressed, one kernel serves whatever the compression is.
   spec.branches = kBranchWin;
+  EXPECT_EQ(Problem::make(step.spec, {.batch = 5, .tokensQ = 15, .seqlenQ = 3, .seqlenK = 60000}).fixed().at("pairs"),
+            "128");
   const Step window = stepOf(spec, token(5, 60000));
   EXPECT_EQ(window.spec.cmpKind, CmpKind::kMean);
   EXPECT_EQ(window.spec.cmpBlock, 1);
@@ -167,16 +177,16 @@ TEST(DecodeStep, PlansOfOneKeyHaveTheSameKernels) {
 
 TEST(DecodeStep, TheWorkspaceHoldsMarksAndWhatIsStaged) {
   Spec spec = routingOf(specOf(), token(5, 65536), kForced).spec;
-  EXPECT_EQ(WorkspaceLayout(spec, token(5, 65536), 0, true).bytes, size_t{8 * 5 * 4});
+  EXPECT_EQ(WorkspaceLayout(spec, token(5, 65536), 0, true).bytes, size_t{8 * 8 * 5 * 4});
   spec = routingOf(specOf(CmpKind::kMlp), token(5, 65536), kForced).spec;
   const WorkspaceLayout layout(spec, token(5, 65536), 0, true);
   const auto align = [](size_t bytes) { return (bytes + 255) / 256 * 256; };
   const size_t staged = size_t{5 + 5 * 31} * 4 * 128 * 2;
-  EXPECT_EQ(layout.bytes, align(64 * 5) + 2 * align(staged) + 8 * 5 * 4);
+  EXPECT_EQ(layout.bytes, align(64 * 5) + 2 * align(staged) + 8 * 8 * 5 * 4);
   EXPECT_TRUE(layout.has(Buffer::kTable));
-  // A mark of each pair of a sequence and a head has 8 bytes.
-  EXPECT_EQ(layout[Buffer::kArrivals].columns, 2);
-  EXPECT_EQ(layout[Buffer::kArrivals].row, 8);
+  // A mark of each of eight new tokens of a sequence and a head has 8 bytes.
+  EXPECT_EQ(layout[Buffer::kArrivals].columns, 16);
+  EXPECT_EQ(layout[Buffer::kArrivals].row, 64);
   EXPECT_EQ(layout[Buffer::kArrivals].offset % 8, 0u);
 }
 
