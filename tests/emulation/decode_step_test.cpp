@@ -123,6 +123,17 @@ TEST_P(DecodeStep, TheOrderOfThreadsDoesNotMatter) {
   }
 }
 
+// Memory that is used again for each tile needs a barrier in front of its next use, whatever a tile is used for.
+TEST_P(DecodeStep, AStarvedWarpMissesNothing) {
+  for (int i = 0; i < (problem().hasCmp ? cases(4) : cases(200)); ++i) {
+    StepCase test;
+    test.lengths = {problem().room - 1};
+    test.seed = static_cast<uint64_t>(i) + 1;
+    test.order = 2 * test.seed + 1;
+    run(test);
+  }
+}
+
 // Variants that read lengths, with small shapes.
 class BadLengths : public DecodeStep {};
 

@@ -40,6 +40,9 @@ struct Run {
   std::vector<char *> freeStacks;
   std::string error;
   uint64_t random;
+  bool starves;
+  int starved = -1; // a warp number of each block
+  int picksLeft = 0;
   int nextCluster = 0;
   int live = 0;
 };
@@ -68,13 +71,30 @@ void switchTo(Place &to, Place &from) {
 #endif
 }
 
+// Picks a thread that is ready. Where the launch starves warps, one warp number of all blocks runs for some time only
+// if hardly any other thread is ready. Threads that are drawn alike keep together, and never fall a whole barrier
+// behind.
+size_t draw(const std::vector<Fibre *> &ready) {
+  size_t picked = draw() % ready.size();
+  if (!state->starves)
+    return picked;
+  constexpr uint64_t kMostPicks = 16000;
+  if (state->picksLeft-- == 0) {
+    state->picksLeft = static_cast<int>(draw() % kMostPicks);
+    state->starved = static_cast<int>(draw() % static_cast<uint64_t>(state->launch->threads / kWarpSize));
+  }
+  for (int tries = 0; tries < 400 && ready[picked]->thread / kWarpSize == state->starved; ++tries)
+    picked = draw() % ready.size();
+  return picked;
+}
+
 // Returns where to go on: with a thread that is ready, which becomes `self`, or with `run` if none is.
 Place &pickNext() {
   std::vector<Fibre *> &ready = state->ready;
   self = nullptr;
   if (ready.empty())
     return state->back;
-  std::swap(ready[draw() % ready.size()], ready.back());
+  std::swap(ready[draw(ready)], ready.back());
   self = ready.back();
   ready.pop_back();
   threadIdx.x = static_cast<unsigned>(self->thread);
@@ -220,6 +240,7 @@ void run(const Launch &launch, const std::function<void()> &kernel) {
   running.launch = &launch;
   running.kernel = &kernel;
   running.random = launch.seed;
+  running.starves = launch.starves;
   gridDim = launch.grid;
   const int clusters = static_cast<int>(launch.grid.x * launch.grid.y * launch.grid.z) / launch.cluster;
   const int atOnce = std::min(launch.clustersAtOnce, clusters);

@@ -40,6 +40,7 @@ struct Launch {
   size_t sharedBytes = 227 * 1024; // as much as any block may have
   uint64_t seed = 0;               // of the order in which threads run
   int clustersAtOnce = 1;          // clusters whose threads take turns
+  bool starves = false;            // lets some warp fall behind the others as far as barriers allow
 };
 
 // Runs `kernel` once for each thread of the grid. Throws std::runtime_error on an error of the kernel.

@@ -29,7 +29,7 @@ struct StepCase {
   int oddKey = -1;        // a compressed key and a token that hold oddValue
   float oddValue = 0;
   uint64_t seed = 1;  // of the data
-  uint64_t order = 1; // of threads
+  uint64_t order = 1; // of threads. An odd number starves warps
   int clustersAtOnce = 2;
   // Faults: what is written over the lengths and tables, and the code that is reported.
   int faultySequence = -1;

@@ -3,15 +3,16 @@
 // docs/specification.md defines the results (sections 3 to 10). The kernels of templates/tile that it replaces are
 // cache_sequences, append, compress_mean, split_attention, scores, rank, ascend and merge.
 //
-// A cluster of blocks serves one token of one sequence and one key/value head. Each block attends a part of the keys of each branch
-// (decode_place.cuh, decode_attend.cuh), which warps of their own load (decode_ring.cuh, decode_loader.cuh). Blocks send what they find straight into the shared memory of
-// the block that needs it (decode_exchange.cuh): the maxima and sums of the compressed branch, which make the
-// probabilities, the best selection blocks (decode_select.cuh), and the results, of which each block adds up a slice
-// (decode_result.cuh). A warp of its own writes the new token and raises the length (decode_append.cuh).
+// A cluster of blocks serves one token of one sequence and one key/value head. Each block attends a part of the keys of
+// each branch (decode_place.cuh, decode_attend.cuh), which warps of their own load (decode_ring.cuh, decode_loader.cuh).
+// Blocks send what they find straight into the shared memory of the block that needs it (decode_exchange.cuh): the
+// maxima and sums of the compressed branch, which make the probabilities, the best selection blocks
+// (decode_select.cuh), and the results, of which each block adds up a slice (decode_result.cuh). A warp of its own
+// writes the new token and raises the length (decode_append.cuh).
 //
-// The time of a step is the latency of what must follow each other: the length, the pages, the compressed keys, the
-// lists, the selected keys. What does not depend on lists stands in the waits: the window and the sums of the
-// compressed branch are computed while the selected keys are loaded.
+// The time of a step is the latency of what must follow each other (the length, the pages, the compressed keys, the
+// lists, the selected keys) and the number of instructions of a warp. What does not depend on a message or a load stands
+// in its wait (decode_branches.cuh).
 //
 //! kernel  decode_step_sm90 serves decode_step
 //! targets sm_90a
@@ -148,14 +149,14 @@ NSA_DEVICE bool begin(const Args &args, const DecodePlace &place, const DecodeMe
 
 template <typename Args>
 NSA_DEVICE void load(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory, int32 loader) {
-  bool aligned = rows_aligned(args.k_sel_cache, args.v_sel_cache, args.k_win_cache, args.v_win_cache, args.k_comp,
-                              args.v_comp);
-  if constexpr (Facts::kAppends)
-    aligned = aligned & rows_aligned(args.k_sel, args.v_sel, args.k_win, args.v_win);
   DecodeRing<Shape> ring(place, memory);
   if (threadIdx.x == Shape::kThreads)
     make_barriers(memory, place);
   loaders_meet<Shape>(); // the barriers are prepared
+  bool aligned = rows_aligned(args.k_sel_cache, args.v_sel_cache, args.k_win_cache, args.v_win_cache, args.k_comp,
+                              args.v_comp);
+  if constexpr (Facts::kAppends)
+    aligned = aligned & rows_aligned(args.k_sel, args.v_sel, args.k_win, args.v_win);
   bool begins = false;
   DecodeLoader<Shape, Args>(args, ring, loader, aligned).run([&] {
     begins = begin(args, place, memory, false);

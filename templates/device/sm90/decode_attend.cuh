@@ -12,7 +12,7 @@
 
 namespace nsa {
 
-// The queries as left operands. They stay in registers if there are few: with nine warps a thread has 168 registers,
+// The queries as left operands. They stay in registers if there are few: with eleven warps a thread has 168 registers,
 // and each tile of heads needs registers for scores and results too.
 template <typename Shape> struct DecodeQueries {
   static constexpr int32 kSteps = Shape::kQkPad / 16;
@@ -219,10 +219,9 @@ NSA_DEVICE void add_tile(DecodeState<Shape> &state, const float (&s)[Shape::kSco
             Pair<T>::make(low, high).bits;
       }
     }
-  if (with_values) {
-    meet<Shape>();
+  meet<Shape>(); // weights are there, and all have read the maxima, which the next tile replaces
+  if (with_values)
     add_values(state, memory, shared_address(memory.values(stage)));
-  }
 }
 
 // The keys that the query attends in a branch: [first, past) of its tiles. Of a selected block it attends no token
@@ -250,12 +249,19 @@ template <typename Shape> struct DecodeAttention {
       float s[Shape::kScoreTiles][4];
       score_keys(s, queries, shared_address(ring.memory.keys(place.stage)), at);
       keep(s, tile);
+      const int32 first = tile * Shape::kKeyTile + at.key;
+      int32 token = 0;
+      if (keys.is_selected && first < keys.past)
+        token = ring.selected_token(first);
 #pragma unroll
       for (int32 index = 0; index < 2; ++index) {
-        const int32 key = tile * Shape::kKeyTile + at.key + index;
+        const int32 key = first + index;
         bool attended = key >= keys.first && key < keys.past;
-        if (keys.is_selected)
-          attended = attended && ring.selected_token(key) <= ring.place.position;
+        if (keys.is_selected) {
+          // Where blocks have an even number of keys, both keys of the thread lie in one.
+          const bool alone = Shape::Facts::kSelBlock % 2 != 0 && index == 1 && attended;
+          attended = attended && (alone ? ring.selected_token(key) : token + index) <= ring.place.position;
+        }
 #pragma unroll
         for (int32 row = 0; row < Shape::kScoreTiles; ++row) {
           s[row][index] = attended ? s[row][index] : -infinity();

@@ -14,6 +14,8 @@ template <typename Shape, typename Arguments> struct DecodeLoader {
   static constexpr int32 kTile = Shape::kKeyTile;
   static constexpr int32 kRows = kTile / Shape::kLoaders; // of a tile, for each loader
   static_assert(kRows <= kWarpSize, "a lane finds one row of a tile");
+  static constexpr int32 kParts = 16; // lanes that copy a row
+  static constexpr int32 kRowsAtOnce = kWarpSize / kParts;
 
   NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Shape> &ring, int32 loader, bool aligned)
       : args(args), place(ring.place), memory(ring.memory), ring(ring), first_row(loader * kRows), aligned(aligned) {}
@@ -52,8 +54,7 @@ template <typename Shape, typename Arguments> struct DecodeLoader {
   }
 
 private:
-  // The address of a row in global memory as a number: even, or odd for a row of zeros, or 0 for a row that is left as
-  // it is.
+  // The address of a row in global memory as a number: even, or odd for a row of zeros.
   using Address = uint64;
 
   struct Source {
@@ -68,64 +69,86 @@ private:
   }
 
   NSA_DEVICE void load_tile(int32 tile, int32 stage) const {
-    constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T));
-    constexpr int32 kKChunks = Shape::kQkDim / kLanes;
-    constexpr int32 kChunks = kKChunks + Shape::kVDim / kLanes; // of a key and its value
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     __syncwarp(); // all lanes have read the addresses of the tile before
     if (lane < kRows)
       find_row_of(tile, first_row + lane);
     __syncwarp();
+    if (aligned)
+      copy_rows(stage);
+    else
+      copy_elements(stage);
+  }
+
+  // A part of the lanes copies a row: each takes every kParts-th chunk of the key and of the value.
+  NSA_DEVICE void copy_rows(int32 stage) const {
+    constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T));
+    constexpr int32 kKChunks = Shape::kQkDim / kLanes;
+    constexpr int32 kVChunks = Shape::kVDim / kLanes;
     // A copy is an access to memory that no load may pass, so the addresses of several copies are loaded first.
-    constexpr int32 kAtOnce = 8;
-#pragma unroll 1
-    for (int32 first = 0; first < kRows * kChunks; first += kAtOnce * kWarpSize) {
-      Address from[kAtOnce];
+    constexpr int32 kAtOnce = 4;
+    const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+    const int32 part = lane % kParts;
+    const int32 row = first_row + lane / kParts;
+    const uint32 keys = shared_address(memory.keys(stage)) + row * Shape::kKPitch + part * kChunkBytes;
+    const uint32 values = shared_address(memory.values(stage)) + row * Shape::kVPitch + part * kChunkBytes;
+    const uint64 *sources = memory.sources(row);
+#pragma unroll
+    for (int32 first = 0; first < kRows; first += kAtOnce * kRowsAtOnce) {
+      Chunk from[kAtOnce];
+#pragma unroll
+      for (int32 i = 0; i < kAtOnce; ++i)
+        if (first + i * kRowsAtOnce < kRows)
+          from[i] = *reinterpret_cast<const Chunk *>(sources + 2 * (first + i * kRowsAtOnce));
 #pragma unroll
       for (int32 i = 0; i < kAtOnce; ++i) {
-        const int32 number = first + i * kWarpSize + lane;
-        const int32 row = min(number / kChunks, kRows - 1);
-        from[i] = memory.sources(first_row + row)[number % kChunks < kKChunks ? 0 : 1];
-      }
-#pragma unroll
-      for (int32 i = 0; i < kAtOnce; ++i) {
-        const int32 number = first + i * kWarpSize + lane;
-        const int32 row = first_row + number / kChunks;
-        const int32 piece = number % kChunks;
-        const bool of_keys = piece < kKChunks;
-        const int32 chunk = of_keys ? piece : piece - kKChunks;
-        unsigned char *to =
-            (of_keys ? memory.keys(stage) + row * Shape::kKPitch : memory.values(stage) + row * Shape::kVPitch) +
-            chunk * kChunkBytes;
-        if (number < kRows * kChunks && from[i] != 0)
-          copy_chunk(to, from[i], chunk * kLanes);
+        const int32 at = first + i * kRowsAtOnce;
+        if (at >= kRows)
+          break;
+        copy_parts<kKChunks>(keys + at * Shape::kKPitch, from[i].words[0], from[i].words[1], part);
+        copy_parts<kVChunks>(values + at * Shape::kVPitch, from[i].words[2], from[i].words[3], part);
       }
     }
   }
 
-  NSA_DEVICE void copy_chunk(unsigned char *to, Address from, int32 column) const {
-    const T *source = reinterpret_cast<const T *>(from & ~Address{1}) + column;
-    const bool exists = from % 2 == 0;
-    if (aligned) {
-      cp_async_16(shared_address(to), source, exists ? kChunkBytes : 0);
-      return;
-    }
+  template <int32 kChunks> NSA_DEVICE static void copy_parts(uint32 to, uint32 low, uint32 high, int32 part) {
+    const Address address = static_cast<Address>(high) << 32 | (low & ~1u);
+    const unsigned char *from = reinterpret_cast<const unsigned char *>(address) + part * kChunkBytes;
+    const int32 bytes = low % 2 == 0 ? kChunkBytes : 0;
+#pragma unroll
+    for (int32 chunk = 0; chunk < kChunks; chunk += kParts)
+      if (kChunks % kParts == 0 || chunk + part < kChunks)
+        cp_async_16(to + chunk * kChunkBytes, from + chunk * kChunkBytes, bytes);
+  }
+
+  // Copies rows that do not begin at multiples of 16 bytes.
+  NSA_DEVICE void copy_elements(int32 stage) const {
+    const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
 #pragma unroll 1
-    for (int32 i = 0; i < kChunkBytes / static_cast<int32>(sizeof(T)); ++i)
-      reinterpret_cast<T *>(to)[i] = exists ? source[i] : T{};
+    for (int32 row = first_row; row < first_row + kRows; ++row) {
+      copy_row_elements<Shape::kQkDim>(memory.keys(stage) + row * Shape::kKPitch, memory.sources(row)[0], lane);
+      copy_row_elements<Shape::kVDim>(memory.values(stage) + row * Shape::kVPitch, memory.sources(row)[1], lane);
+    }
+  }
+
+  template <int32 kColumns> NSA_DEVICE static void copy_row_elements(unsigned char *to, Address from, int32 lane) {
+    const T *source = reinterpret_cast<const T *>(from & ~Address{1});
+#pragma unroll 1
+    for (int32 column = lane; column < kColumns; column += kWarpSize)
+      reinterpret_cast<T *>(to)[column] = from % 2 == 0 ? source[column] : T{};
   }
 
   NSA_DEVICE void find_row_of(int32 tile, int32 row) const {
     const int32 key = tile * kTile + row;
-    // The new compressed row is not in memory (DecodeRing::take). A copy of zeros would come in its way.
+    // The new compressed row is not in memory. It comes into the tile later (DecodeRing::take).
     const bool is_fresh = tile < ring.cmp_tiles && key == ring.fresh_row;
     const int32 before = ring.cmp_tiles + ring.win_tiles;
     const Source from = tile < ring.cmp_tiles ? compressed_source(place.first_key + key)
                         : tile < before       ? windowed_source(place.first_token + key - ring.cmp_tiles * kTile)
                                               : selected_source(key - before * kTile);
     Address *sources = memory.sources(row);
-    sources[0] = is_fresh ? 0 : address_of(from.key, from.has_key);
-    sources[1] = is_fresh ? 0 : address_of(from.value, from.has_value);
+    sources[0] = address_of(from.key, from.has_key && !is_fresh);
+    sources[1] = address_of(from.value, from.has_value && !is_fresh);
   }
 
   template <typename Pool>
@@ -163,8 +186,8 @@ private:
   }
 
   NSA_DEVICE Source selected_source(int32 key) const {
-    const bool exists = ring.attends_selected(key);
-    const int32 token = exists ? ring.selected_token(key) : 0;
+    const int32 token = key < ring.sel_keys ? ring.selected_token(key) : place.position + 1;
+    const bool exists = token <= place.position;
     if constexpr (Shape::Facts::kAppends)
       return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel, args.v_sel, token, exists, kept_table());
     else

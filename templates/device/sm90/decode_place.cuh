@@ -37,11 +37,11 @@ struct DecodePlace {
   int32 first_token;
   int32 past_token;
 
+  NSA_DEVICE int32 cached() const { return position - token; } // tokens in front of the new ones
   // Whether the block owns the new compressed key, and whether it scores it.
   NSA_DEVICE bool owns_fresh(int32 inner) const {
     return fresh_key >= first_block * inner && fresh_key < past_block * inner;
   }
-  NSA_DEVICE int32 cached() const { return position - token; } // tokens in front of the new ones
   NSA_DEVICE bool uses_fresh() const { return fresh_key >= 0 && fresh_key >= first_key && fresh_key < past_key; }
 };
 

@@ -61,7 +61,7 @@ template <typename Shape> struct DecodeRing {
     }
   }
 
-  // The warp has read the tile. The threads that attend have met since the last of them took it.
+  // The warp has read the tile. Each warp says so, and the stage is free when all have.
   NSA_DEVICE void give_back(const RingPlace<Shape> &at) const {
     __syncwarp();
     if (threadIdx.x % kWarpSize == 0)
@@ -71,12 +71,11 @@ template <typename Shape> struct DecodeRing {
   // The selection block in a place of the list.
   NSA_DEVICE int32 listed_block(int32 entry) const { return place.ranks ? memory.list()[entry] : entry; }
 
-  // The token of a key of the selected part, and whether the query attends it.
+  // The token of a key of the selected part.
   NSA_DEVICE int32 selected_token(int32 key) const {
     const int32 entry = key / Shape::Facts::kSelBlock * Shape::kCluster + place.rank;
     return listed_block(entry) * Shape::Facts::kSelBlock + key % Shape::Facts::kSelBlock;
   }
-  NSA_DEVICE bool attends_selected(int32 key) const { return key < sel_keys && selected_token(key) <= place.position; }
 
   const DecodePlace &place;
   const DecodeMemory<Shape> memory;

@@ -36,7 +36,8 @@ NSA_DEVICE void barrier_arrive_cluster(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-// Arrives at an mbarrier, and makes the current phase of the mbarrier wait for `bytes` more bytes from the copy engine.
+// Arrives at an mbarrier, and makes the current phase of the mbarrier wait for `bytes` more bytes from the copy engine
+// or of messages.
 NSA_DEVICE void barrier_arrive_expect(uint32 barrier, int32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
 }
