@@ -97,9 +97,9 @@ TEST_F(CudaPipeline, AForcedStepOfDecodeIsOneLaunch) {
     EXPECT_EQ(fake_gpu_last_grid()[1], 2u);
     EXPECT_EQ(fake_gpu_last_grid()[2], 2u);
     const unsigned long *slots = fake_gpu_last_slots();
-    EXPECT_NE(slots[0], 0u) << "a mark of two words for each of two heads";
-    EXPECT_EQ(slots[1], 4u);
-    EXPECT_EQ(slots[2], 2u);
+    EXPECT_NE(slots[0], 0u) << "marks of two words for each of eight new tokens and two heads";
+    EXPECT_EQ(slots[1], 32u);
+    EXPECT_EQ(slots[2], 16u);
     EXPECT_EQ(slots[4], reinterpret_cast<uintptr_t>(call.lengths));
     EXPECT_NE(slots[7], 0u) << "the queries of the compressed branch are those of all";
     EXPECT_NE(slots[12], 0u) << "one pool, or another one, is read by the window";
