@@ -100,7 +100,7 @@ nsa_common_headers(nsa_standard_headers LIBS nlohmann_json::nlohmann_json HEADER
 # less to run.
 set(nsa_elements "")
 if(NSA_SANITIZE AND CMAKE_CXX_FLAGS_RELWITHDEBINFO MATCHES "-O0")
-  set(nsa_elements -O1)
+  set(nsa_elements -O2)
 endif()
 
 # nsa_target(target [HEADERS name] [UNOPTIMIZED | ELEMENTS]): a target of ours. Public headers of the repository are found

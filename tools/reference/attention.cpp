@@ -1,5 +1,6 @@
 #include "tools/reference/attention.h"
 
+#include "tools/reference/key_values.h"
 #include "tools/reference/parallel.h"
 #include "tools/reference/softmax.h"
 
@@ -63,43 +64,6 @@ double dot(const double *a, const double *b, int64_t count) {
 
 namespace {
 
-// The keys and values of one sequence and kv head that some query may attend, read once into contiguous fp64.
-struct KeyValues {
-  std::vector<int64_t> slot; // of each key: where it lies in k and v. Neighbours lie side by side.
-  std::vector<double> k, v;
-};
-
-KeyValues readKeyValues(const Attention &a, const Sequence &sequence, int64_t kvHead) {
-  const bool compressed = definitionOf(a.spec.op).keys == MetKeys::kBlocks;
-  const int64_t keys = compressed ? a.spec.compressedBlocks(sequence.keys) : sequence.keys;
-  const int64_t begin = compressed ? sequence.blockBegin : sequence.keyBegin;
-  // How many more ranges begin at a key than ended before it; summed up, how many ranges hold it.
-  std::vector<int64_t> steps(static_cast<size_t>(keys) + 1, 0);
-  for (int64_t query = 0; query < sequence.queries; ++query)
-    for (const KeyRange &range : allowedKeys(a, sequence, query, kvHead)) {
-      ++steps[range.begin];
-      --steps[range.end];
-    }
-  KeyValues result;
-  result.slot.reserve(static_cast<size_t>(keys));
-  int64_t holders = 0, slots = 0;
-  for (int64_t key = 0; key < keys; ++key) {
-    result.slot.push_back(slots);
-    holders += steps[key];
-    slots += holders != 0;
-  }
-  result.k.resize(static_cast<size_t>(slots * a.spec.qkDim));
-  result.v.resize(static_cast<size_t>(slots * a.spec.vDim));
-  for (int64_t key = 0; key < keys; ++key) {
-    const int64_t slot = result.slot[key];
-    if (slot == (key + 1 < keys ? result.slot[key + 1] : slots))
-      continue;
-    a.k.read(sequence.keyBatch, begin + key, kvHead, std::span(result.k).subspan(slot * a.spec.qkDim, a.spec.qkDim));
-    a.v.read(sequence.keyBatch, begin + key, kvHead, std::span(result.v).subspan(slot * a.spec.vDim, a.spec.vDim));
-  }
-  return result;
-}
-
 void attendQuery(const Attention &a, const Sequence &sequence, const KeyValues &kv, const std::vector<KeyRange> &ranges,
                  int64_t query, int64_t head, AttentionResult &result) {
   const double scale = softmaxScale(a.spec);
@@ -109,8 +73,7 @@ void attendQuery(const Attention &a, const Sequence &sequence, const KeyValues &
   std::vector<double> weights;
   for (const KeyRange &range : ranges) {
     for (int64_t key = range.begin; key < range.end; ++key) {
-      const double *k = &kv.k[kv.slot[key] * a.spec.qkDim];
-      weights.push_back(scale * dot(q.data(), k, a.spec.qkDim));
+      weights.push_back(scale * dot(q.data(), kv.keyAt(key), a.spec.qkDim));
     }
   }
 
@@ -120,7 +83,7 @@ void attendQuery(const Attention &a, const Sequence &sequence, const KeyValues &
   auto weight = weights.begin();
   for (const KeyRange &range : ranges) {
     for (int64_t key = range.begin; key < range.end; ++key, ++weight) {
-      const double *v = &kv.v[kv.slot[key] * a.spec.vDim];
+      const double *v = kv.valueAt(key);
       for (int64_t c = 0; c < a.spec.vDim; ++c)
         out[c] += *weight * v[c];
     }
@@ -130,7 +93,7 @@ void attendQuery(const Attention &a, const Sequence &sequence, const KeyValues &
 void attendSequence(const Attention &a, const Sequence &sequence, int threads, AttentionResult &result) {
   const int64_t group = a.spec.queryHeads / a.spec.kvHeads;
   for (int64_t kvHead = 0; kvHead < a.spec.kvHeads; ++kvHead) {
-    const KeyValues kv = readKeyValues(a, sequence, kvHead);
+    const KeyValues kv(a, sequence, kvHead);
     forEachIndex(sequence.queries, threads, 16, [&](int64_t query) {
       const std::vector<KeyRange> ranges = allowedKeys(a, sequence, query, kvHead);
       int64_t &reads = result.reads[(sequence.firstRow + query) * a.spec.kvHeads + kvHead];

@@ -1,5 +1,7 @@
 #include "tools/reference/gradient/attention_gradient.h"
 
+#include "tools/reference/key_values.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -18,54 +20,53 @@ void addScaled(double *sum, double factor, const double *row, int64_t columns) {
     sum[column] += factor * row[column];
 }
 
-double norm(const double *row, int64_t columns) { return std::sqrt(dot(row, row, columns)); }
+// The squared norm.
+double square(const double *row, int64_t columns) { return dot(row, row, columns); }
+
+// A key and its value, with their squared norms.
+struct KeyRow {
+  KeyRow(const Spec &spec, int64_t place, const double *k, const double *v)
+      : place(place), k(k), v(v), kSquare(square(k, spec.qkDim)), vSquare(square(v, spec.vDim)) {}
+  int64_t place; // of its gradients
+  const double *k, *v;
+  double kSquare, vSquare;
+};
 
 // What one query of one head adds.
 class QueryGradient {
 public:
-  QueryGradient(const Attention &attention, const Sequence &sequence, int64_t query, int64_t head)
-      : a(attention), sequence(sequence), query(query), kvHead(head / a.spec.group()),
-        row((sequence.firstRow + query) * a.spec.queryHeads + head),
-        firstKey(definitionOf(a.spec.op).keys == MetKeys::kBlocks ? sequence.blockBegin : sequence.keyBegin),
-        q(readRow(a.q, sequence.batch, sequence.queryBegin + query, head, a.spec.qkDim)) {}
+  QueryGradient(const Attention &attention, const Sequence &sequence, int64_t query, int64_t head,
+                const std::vector<double> &dOut)
+      : spec(attention.spec), scale(softmaxScale(spec)), kvHead(head / spec.group()),
+        row((sequence.firstRow + query) * spec.queryHeads + head),
+        q(readRow(attention.q, sequence.batch, sequence.queryBegin + query, head, spec.qkDim)),
+        dRow(&dOut[row * spec.vDim]), qSquare(square(q.data(), spec.qkDim)), dSquare(square(dRow, spec.vDim)) {}
 
-  void add(const AttentionResult &result, const std::vector<double> &dOut, AttentionGradient &gradient,
-           KeyGradient *keys) const {
-    double &delta = gradient.delta[row];
-    delta = dot(&result.out[row * a.spec.vDim], &dOut[row * a.spec.vDim], a.spec.vDim);
-    for (const KeyRange &range : allowedKeys(a, sequence, query, kvHead))
-      for (int64_t key = range.begin; key < range.end; ++key)
-        addKey(key, result.lse[row], delta, dOut, keys, key, &gradient.q[row * a.spec.qkDim], &gradient.qTerms[row]);
-  }
-
-  // What the query adds to the gradients of one key, which stand at `place`, and to its own, each unless it is null.
-  void addKey(int64_t key, double lse, double delta, const std::vector<double> &dOut, KeyGradient *keys, int64_t place,
-              double *dQ, double *qTerms) const {
-    const double scale = softmaxScale(a.spec);
-    const double *dRow = &dOut[row * a.spec.vDim];
-    const std::vector<double> k = readRow(a.k, sequence.keyBatch, firstKey + key, kvHead, a.spec.qkDim);
-    const std::vector<double> v = readRow(a.v, sequence.keyBatch, firstKey + key, kvHead, a.spec.vDim);
-    const double weight = std::exp(scale * dot(q.data(), k.data(), a.spec.qkDim) - lse);
-    const double dScore = weight * (dot(v.data(), dRow, a.spec.vDim) - delta);
-    const double term = scale * weight * norm(dRow, a.spec.vDim) * norm(v.data(), a.spec.vDim);
+  // What the query adds to the gradients of one key, and to its own, each unless it is null.
+  void addKey(const KeyRow &key, double lse, double delta, KeyGradient *keys, double *dQ, double *qTerms) const {
+    const double weight = std::exp(scale * dot(q.data(), key.k, spec.qkDim) - lse);
+    const double dScore = weight * (dot(key.v, dRow, spec.vDim) - delta);
+    const double termSquare = scale * scale * weight * weight * dSquare * key.vSquare;
     if (keys) {
-      const int64_t keyRow = place * a.spec.kvHeads + kvHead;
+      const int64_t keyRow = key.place * spec.kvHeads + kvHead;
       keys->attended[keyRow] = true;
-      keys->kTerms[keyRow] += term * term * dot(q.data(), q.data(), a.spec.qkDim);
-      addScaled(&keys->v[keyRow * a.spec.vDim], weight, dRow, a.spec.vDim);
-      addScaled(&keys->k[keyRow * a.spec.qkDim], scale * dScore, q.data(), a.spec.qkDim);
+      keys->kTerms[keyRow] += termSquare * qSquare;
+      addScaled(&keys->v[keyRow * spec.vDim], weight, dRow, spec.vDim);
+      addScaled(&keys->k[keyRow * spec.qkDim], scale * dScore, q.data(), spec.qkDim);
     }
     if (dQ) {
-      addScaled(dQ, scale * dScore, k.data(), a.spec.qkDim);
-      *qTerms += term * term * dot(k.data(), k.data(), a.spec.qkDim);
+      addScaled(dQ, scale * dScore, key.k, spec.qkDim);
+      *qTerms += termSquare * key.kSquare;
     }
   }
 
 private:
-  const Attention &a;
-  const Sequence &sequence;
-  const int64_t query, kvHead, row, firstKey;
+  const Spec &spec;
+  const double scale;
+  const int64_t kvHead, row;
   const std::vector<double> q;
+  const double *dRow;
+  const double qSquare, dSquare;
 };
 
 bool mayAttend(const Attention &a, const Sequence &sequence, int64_t query, int64_t kvHead, int64_t key) {
@@ -80,6 +81,26 @@ KeyGradient zeros(const Spec &spec, int64_t keys) {
           .kTerms = std::vector(static_cast<size_t>(keys * spec.kvHeads), 0.0)};
 }
 
+// What the queries of the heads of one kv head add.
+void addHead(const Attention &a, const Sequence &sequence, int64_t kvHead, const AttentionResult &result,
+             const std::vector<double> &dOut, AttentionGradient &gradient, KeyGradient *keys) {
+  const KeyValues kv(a, sequence, kvHead);
+  for (int64_t query = 0; query < sequence.queries; ++query) {
+    std::vector<KeyRow> met;
+    for (const KeyRange &range : allowedKeys(a, sequence, query, kvHead))
+      for (int64_t key = range.begin; key < range.end; ++key)
+        met.emplace_back(a.spec, key, kv.keyAt(key), kv.valueAt(key));
+    for (int64_t head = kvHead * a.spec.group(); head < (kvHead + 1) * a.spec.group(); ++head) {
+      const QueryGradient ofQuery(a, sequence, query, head, dOut);
+      const int64_t row = (sequence.firstRow + query) * a.spec.queryHeads + head;
+      const double delta = dot(&result.out[row * a.spec.vDim], &dOut[row * a.spec.vDim], a.spec.vDim);
+      gradient.delta[row] = delta;
+      for (const KeyRow &key : met)
+        ofQuery.addKey(key, result.lse[row], delta, keys, &gradient.q[row * a.spec.qkDim], &gradient.qTerms[row]);
+    }
+  }
+}
+
 AttentionGradient differentiateAll(const Attention &a, const AttentionResult &result, const std::vector<double> &dOut,
                                    bool withKeys) {
   const int64_t rows = rowEnd(a.sequences);
@@ -91,9 +112,8 @@ AttentionGradient differentiateAll(const Attention &a, const AttentionResult &re
     const bool isCompressed = definitionOf(a.spec.op).keys == MetKeys::kBlocks;
     const int64_t keys = isCompressed ? a.spec.compressedBlocks(sequence.keys) : sequence.keys;
     KeyGradient *own = withKeys ? &gradient.keys.emplace_back(zeros(a.spec, keys)) : nullptr;
-    for (int64_t query = 0; query < sequence.queries; ++query)
-      for (int64_t head = 0; head < a.spec.queryHeads; ++head)
-        QueryGradient(a, sequence, query, head).add(result, dOut, gradient, own);
+    for (int64_t kvHead = 0; kvHead < a.spec.kvHeads; ++kvHead)
+      addHead(a, sequence, kvHead, result, dOut, gradient, own);
   }
   return gradient;
 }
@@ -113,16 +133,22 @@ KeyGradient differentiateKey(const Attention &a, const Sequence &sequence, int64
                              const std::vector<double> &dOut) {
   KeyGradient gradient = zeros(a.spec, 1);
   const int64_t group = a.spec.group();
-  for (int64_t query = 0; query < sequence.queries; ++query)
-    for (int64_t kvHead = 0; kvHead < a.spec.kvHeads; ++kvHead) {
+  const int64_t time =
+      key + (definitionOf(a.spec.op).keys == MetKeys::kBlocks ? sequence.blockBegin : sequence.keyBegin);
+  for (int64_t kvHead = 0; kvHead < a.spec.kvHeads; ++kvHead) {
+    const std::vector<double> k = readRow(a.k, sequence.keyBatch, time, kvHead, a.spec.qkDim);
+    const std::vector<double> v = readRow(a.v, sequence.keyBatch, time, kvHead, a.spec.vDim);
+    const KeyRow only(a.spec, 0, k.data(), v.data());
+    for (int64_t query = 0; query < sequence.queries; ++query) {
       if (!mayAttend(a, sequence, query, kvHead, key))
         continue;
       for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head) {
         const int64_t row = (sequence.firstRow + query) * a.spec.queryHeads + head;
-        QueryGradient(a, sequence, query, head)
-            .addKey(key, saved.lse[row], saved.delta[row], dOut, &gradient, 0, nullptr, nullptr);
+        QueryGradient(a, sequence, query, head, dOut)
+            .addKey(only, saved.lse[row], saved.delta[row], &gradient, nullptr, nullptr);
       }
     }
+  }
   return gradient;
 }
 
