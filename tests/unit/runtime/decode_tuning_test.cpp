@@ -21,7 +21,6 @@ protected:
     spec.qkDim = spec.vDim = 32;
     spec.window = 100;
     spec.selCount = 4;
-    options.tuneBudgetSeconds = 2; // inputs take a part of it
     maxima = {3, 3, 1, 700};
   }
 
@@ -148,7 +147,6 @@ TEST_F(DecodeTuning, AKernelThatSpoilsTheCallIsRejected) {
   replaceOnce(wrong, "o[part: j], total)", "o[part: j], o[part: j])");
   templates.write("tile/forgetful.tile", wrong);
   options.templateDir = templates.path();
-  options.tuneBudgetSeconds = 5; // which it does not use up, but on a busy machine
   auto engine = open(MissPolicy::kDefault);
   std::map<std::string, Json> reports = tune(*engine);
   ASSERT_TRUE(reports.contains("merge"));
@@ -166,7 +164,6 @@ TEST_F(DecodeTuning, AKernelThatSpoilsTheCallIsRejected) {
 TEST_F(DecodeTuning, LengthsOfOneConfigurationShareTheirCandidates) {
   spec.op = Operator::kWindow;
   maxima = {1, 128, 128, 128};
-  options.tuneBudgetSeconds = 20;
   auto engine = open(MissPolicy::kDefault);
   tune(*engine);
   const uint64_t compiled = engine->counters().kernelsCompiled;
