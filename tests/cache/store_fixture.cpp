@@ -10,16 +10,8 @@
 
 #include <sqlite3.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define NSA_ADDRESS_SANITIZER
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define NSA_ADDRESS_SANITIZER
-#endif
-#endif
-#ifdef NSA_ADDRESS_SANITIZER
-#include <sanitizer/allocator_interface.h>
-#endif
+// Of the address sanitizer, and null without it.
+extern "C" [[gnu::weak]] void __sanitizer_purge_allocator();
 
 namespace nsa {
 
@@ -80,11 +72,11 @@ std::string runSql(const std::string &file, const std::string &statement) {
 pid_t startProcess(const std::function<void()> &body) {
   constexpr unsigned kLongestSeconds = 120;
   std::fflush(nullptr);
-#ifdef NSA_ADDRESS_SANITIZER
-  // A fork may find the lock of the quarantine taken by another thread, and then it stays taken in the child. The child
-  // does not ask for this lock before its own part of the quarantine is full, so it starts with an empty part.
-  __sanitizer_purge_allocator();
-#endif
+  // A fork may find the lock of the sanitizer's quarantine taken by another thread, and then it stays taken in the
+  // child. The child does not ask for this lock before its own part of the quarantine is full, so it starts with an
+  // empty part.
+  if (__sanitizer_purge_allocator)
+    __sanitizer_purge_allocator();
   pid_t child = fork();
   if (child != 0)
     return child;

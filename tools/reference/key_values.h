@@ -13,7 +13,7 @@ class KeyValues {
 public:
   KeyValues(const Attention &attention, const Sequence &sequence, int64_t kvHead);
 
-  // The qk_dim or v_dim elements of a key that some query may attend. Keys count as those of a KeyRange.
+  // The qk_dim or v_dim elements of a key that some query may attend. `key` counts as in a KeyRange.
   const double *keyAt(int64_t key) const { return &k[slot[key] * qkDim]; }
   const double *valueAt(int64_t key) const { return &v[slot[key] * vDim]; }
 
