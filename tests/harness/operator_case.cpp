@@ -372,6 +372,8 @@ Geometry drawGeometry(std::mt19937_64 &random, const OperatorDrawLimits &limits)
   spec.initBlocks = 0;
   spec.localBlocks = 1;
   spec.cmpKind = static_cast<CmpKind>(random() % 3);
+  if (spec.cmpKind != CmpKind::kMean && spec.qkDim < 8)
+    spec.qkDim += 8; // for the rows of compressed keys, as for v_dim
   spec.mlpHidden = static_cast<int32_t>(between(random, 1, 70));
   spec.mlpActivation = static_cast<Activation>(random() % 3);
   spec.gate = static_cast<Gate>(random() % 3);

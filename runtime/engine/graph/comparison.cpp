@@ -79,6 +79,12 @@ std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LaunchS
   return outputs;
 }
 
+Status Comparison::wait(void *stream) const {
+  const std::unique_ptr<LaunchClock> clock = device.makeClock();
+  NSA_RETURN_IF_ERROR(clock->mark(stream));
+  return clock->spans().status();
+}
+
 Status Comparison::launchInto(Operator op, size_t offset, const LoadedKernel &kernel, KernelCall call,
                               const std::vector<Output> &outputs, const void *statusWord, void *scratch, void *stream) {
   if (outputs.front().view == View::kOut)
@@ -119,12 +125,11 @@ Status Comparison::add(const LaunchStep &step, const KernelCall &call, const voi
   sum.definition = definition.get();
   NSA_ASSIGN_OR_RETURN(Operator op, parseOperator(own.manifest().op));
   const std::vector<Output> outputs = outputsOf(op, step, call);
+  NSA_RETURN_IF_ERROR(wait(stream)); // what the host has enqueued may still write into the workspace
   NSA_RETURN_IF_ERROR(launchInto(op, layout.compared[0], own, call, outputs, statusWord, workspace, stream));
   NSA_RETURN_IF_ERROR(launchInto(op, layout.compared[1], *definition, call, outputs, statusWord,
                                  workspace + layout.definitionScratch, stream));
-  const std::unique_ptr<LaunchClock> clock = device.makeClock();
-  NSA_RETURN_IF_ERROR(clock->mark(stream));
-  NSA_RETURN_IF_ERROR(clock->spans().status()); // waits
+  NSA_RETURN_IF_ERROR(wait(stream));
   return compare(sum, outputs);
 }
 

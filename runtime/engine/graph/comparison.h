@@ -72,6 +72,8 @@ private:
   Status launchInto(Operator op, size_t offset, const LoadedKernel &kernel, KernelCall call,
                     const std::vector<Output> &outputs, const void *statusWord, void *scratch, void *stream);
   Status compare(Errors &errors, const std::vector<Output> &outputs);
+  // Waits for all that the stream has to do. The device copies on a stream of its own, which waits for no other.
+  Status wait(void *stream) const;
 
   Device &device;
   const CallRules &rules;
