@@ -1,6 +1,7 @@
 #include "tests/harness/attention_data.h"
 
 #include "tools/reference/elements.h"
+#include "tools/support/standard_normal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -116,7 +117,7 @@ AttentionData AttentionData::draw(const AttentionCase &shape, std::mt19937_64 &r
     }
   }
 
-  std::normal_distribution<float> normal;
+  tools::StandardNormal normal;
   // A row of one or two values may cancel to nearly nothing, or be one value that is nearly nothing, and its relative
   // error would measure that instead of the kernel. Values of at least one do not cancel.
   auto drawValue = [&] { return shape.vDim < 8 ? 1 + std::abs(normal(random)) : normal(random); };

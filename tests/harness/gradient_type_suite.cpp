@@ -5,6 +5,7 @@
 #include "tests/harness/seed.h"
 #include "tools/reference/elements.h"
 #include "tools/support/forward_pass.h"
+#include "tools/support/standard_normal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -81,7 +82,7 @@ protected:
   NamedTensors runBound(const tools::PlanHandle &made, const OperatorInputs &inputs, const tools::Spacing &spacing,
                         const std::vector<T> &names, const std::function<Bound(size_t)> &way,
                         NamedTensors *contents = nullptr) {
-    std::normal_distribution<float> normal;
+    tools::StandardNormal normal;
     tools::HeldOutputs held;
     for (size_t i = 0; i < names.size(); ++i) {
       const auto [isFloat, accumulates] = way(i);
@@ -249,7 +250,7 @@ TEST_P(GradientTypes, OfSharedTensors) {
   tools::addReferenceSaved(inputs);
   check(inputs);
   // Queries of their own for the compressed branch have a gradient of their own.
-  std::normal_distribution<float> normal;
+  tools::StandardNormal normal;
   apart.tensors[T::kQCmp] = tools::drawTensor(dtype(), apart[T::kQ].shape, [&] { return normal(random); });
   tools::addReferenceSaved(apart);
   check(apart);

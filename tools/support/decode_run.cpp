@@ -3,6 +3,7 @@
 #include "runtime/base/signature.h"
 
 #include "tools/support/kv_cache.h"
+#include "tools/support/standard_normal.h"
 
 #include <algorithm>
 #include <cassert>
@@ -111,7 +112,7 @@ Status DecodeRun::addBlockTable(int64_t used, int64_t pages, uint64_t seed) {
 
 Status DecodeRun::pretend(int64_t tokens, uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
+  StandardNormal normal;
   for (auto &[name, entry] : entries) {
     if (!isOfCache(tensorRule(name).lead))
       continue;

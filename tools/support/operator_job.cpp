@@ -2,6 +2,7 @@
 
 #include "tools/reference/elements.h"
 #include "tools/support/forward_pass.h"
+#include "tools/support/standard_normal.h"
 
 #include <algorithm>
 #include <cassert>
@@ -201,7 +202,7 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
   assert(!definitionOf(spec.op).hasCache && "begins with a history");
   std::mt19937_64 random(seed);
   OperatorInputs inputs = layOut(spec, lengths);
-  std::normal_distribution<float> normal;
+  StandardNormal normal;
   // Not so small that outputs leave the normal numbers of fp16.
   std::uniform_real_distribution<float> uniform(0.0625f, 1);
   for (const Operand &operand : operandsOf(spec.op)) {

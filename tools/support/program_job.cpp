@@ -3,6 +3,7 @@
 #include "runtime/base/manifest.h"
 #include "runtime/engine/program/program_call.h"
 #include "tools/support/operator_job.h"
+#include "tools/support/standard_normal.h"
 
 #include <algorithm>
 #include <random>
@@ -133,7 +134,7 @@ Result<ProgramInputs> drawProgramInputs(std::shared_ptr<const ProgramInterface> 
   ProgramInputs inputs{std::move(interface), {}, {}};
   inputs.scalars = inputs.interface->given();
   std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
+  StandardNormal normal;
   for (const ProgramTensor &tensor : inputs.interface->tensors()) {
     if (!tensor.isRead())
       continue;

@@ -4,6 +4,7 @@
 #include "tools/support/forward_pass.h"
 #include "tools/support/kv_cache.h"
 #include "tools/support/operator_check.h"
+#include "tools/support/standard_normal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -54,7 +55,7 @@ public:
 private:
   std::mt19937_64 &random;
   int64_t columns;
-  std::normal_distribution<float> distribution;
+  StandardNormal distribution;
 };
 
 // What one sequence and kv head hold: a row for each key, one for each position that a query may have, and how much of
