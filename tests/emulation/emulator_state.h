@@ -21,7 +21,7 @@ struct Copy {
 struct Message {
   uint32_t target;
   int bytes;
-  unsigned char value[8];
+  unsigned char value[16];
 };
 
 struct Fibre;

@@ -35,7 +35,7 @@
 //! const   score_pitch = ranks ? roundup(max(local_keys - 8, 0), 32) + 8 : 8
 //! const   slice = roundup(ceildiv(group * v_dim, cluster), 4)
 // Shared memory beside the ring of keys: queries, results and sums of all blocks, scores of selection, and the rest.
-//! const   exchange_bytes = 3 * cluster * (4 * slice + 8 * heads) + heads * 28
+//! const   exchange_bytes = 3 * cluster * (4 * slice + 8 * heads) + heads * 112
 //! const   list_bytes = 4 * roundup(share, 4) + 8 * roundup(cluster * kept, 4)
 //! const   rank_bytes = ranks ? 4 * (group + 1) * score_pitch + list_bytes : 0
 //! const   page_count = page_size == 0 ? 0 : ceildiv(room, max(page_size, 1))
@@ -45,8 +45,8 @@
 //! const   fixed_bytes = exchange_bytes + rank_bytes + rest_bytes + query_bytes
 //! const   key_bytes = 2 * (qk_pad + v_pad) + 32
 // Tiles of 32 keys are for heads and groups so large that two stages of 64 keys do not fit.
-//! const   key_tile = heads == 16 || fixed_bytes + 128 * key_bytes + heads * 272 <= 232448 ? 64 : 32
-//! const   shared_bytes = fixed_bytes + stages * key_tile * key_bytes + heads * (2 * key_tile + 16 + 2 * key_tile)
+//! const   key_tile = heads == 16 || fixed_bytes + 128 * key_bytes <= 232448 ? 64 : 32
+//! const   shared_bytes = fixed_bytes + stages * key_tile * key_bytes
 //! require shared_bytes <= 232448
 // More blocks share the latency of the keys of one pair of a sequence and a head, but more clusters than fit at once
 // take turns. Few multiprocessors have 15 free neighbours.

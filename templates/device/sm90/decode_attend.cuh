@@ -1,7 +1,7 @@
-// Attention of the heads of a group over a tile of keys in shared memory, with the online softmax of
-// templates/tile/library/softmax.tile. Each warp makes the scores of eight keys for all heads. The warps agree on the
-// maxima through shared memory, and put their weights there. Then each warp makes an eighth of the columns of the
-// result from all keys. So the result is not added up over the warps, and takes few registers.
+// Attention of the heads of a group over tiles of keys in shared memory, with the online softmax of
+// templates/tile/library/softmax.tile. Each warp attends 16 keys of a tile for 16 heads, and keeps the maxima, the sums
+// and the result of its keys in registers. So the warps of a block wait for each other at the end of a branch alone,
+// where decode_exchange.cuh adds up what they have.
 #pragma once
 
 #include "pair.cuh"
@@ -12,216 +12,145 @@
 
 namespace nsa {
 
-// The queries as left operands. They stay in registers if there are few: with eleven warps a thread has 168 registers,
-// and each tile of heads needs registers for scores and results too.
+// Which heads, keys and columns of V a warp takes, and which of them the thread holds. A product with 16 rows leaves a
+// thread two of them, `lane / 4` and the eighth behind it.
+template <typename Shape> struct WarpPlace {
+  int32 warp = static_cast<int32>(threadIdx.x) / kWarpSize;
+  int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+  int32 first_head = warp % Shape::kHeadTiles * kSlabRows;
+  int32 key_warp = warp / Shape::kHeadTiles % Shape::kKeyWarps;
+  int32 column_warp = warp / (Shape::kHeadTiles * Shape::kKeyWarps);
+  int32 first_column = column_warp * Shape::kColumns;
+
+  NSA_DEVICE int32 head(int32 half) const { return first_head + half * 8 + lane / 4; }
+};
+
+// The queries of the warp's heads as left operands. They stay in registers if there are few: with eleven warps a thread
+// has 168 registers.
 template <typename Shape> struct DecodeQueries {
   static constexpr int32 kSteps = Shape::kQkPad / 16;
-  static constexpr bool kHeld = Shape::kHeadWarps == 1 && Shape::kHeadTiles * Shape::kHeadTiles * kSteps <= 12;
-  static constexpr int32 kHeldTiles = kHeld ? Shape::kHeadTiles : 1;
+  static constexpr bool kHeld = 4 * kSteps + Shape::kColumns / 2 <= 96;
   static constexpr int32 kHeldSteps = kHeld ? kSteps : 1;
 
-  NSA_DEVICE void load(unsigned char *queries) {
-    const int32 lane = threadIdx.x % kWarpSize;
-    address = shared_address(queries) + lane % 16 * Shape::kKPitch + lane / 16 * kChunkBytes;
+  NSA_DEVICE void load(unsigned char *queries, const WarpPlace<Shape> &at) {
+    address = shared_address(queries) + (at.first_head + at.lane % 16) * Shape::kKPitch + at.lane / 16 * kChunkBytes;
     if constexpr (kHeld)
 #pragma unroll
-      for (int32 tile = 0; tile < kHeldTiles; ++tile)
-#pragma unroll
-        for (int32 step = 0; step < kHeldSteps; ++step)
-          ldmatrix_x4(held[tile][step], at(tile, step));
+      for (int32 step = 0; step < kHeldSteps; ++step)
+        ldmatrix_x4(held[step], address + step * 2 * kChunkBytes);
   }
 
-  NSA_DEVICE void get(uint32 (&operand)[4], int32 tile, int32 step) const {
+  NSA_DEVICE void get(uint32 (&operand)[4], int32 step) const {
     if constexpr (kHeld) {
 #pragma unroll
       for (int32 i = 0; i < 4; ++i)
-        operand[i] = held[tile][step][i];
+        operand[i] = held[step][i];
     } else {
-      ldmatrix_x4(operand, at(tile, step));
+      ldmatrix_x4(operand, address + step * 2 * kChunkBytes);
     }
   }
 
 private:
-  NSA_DEVICE uint32 at(int32 tile, int32 step) const {
-    return address + tile * kSlabRows * Shape::kKPitch + step * 2 * kChunkBytes;
-  }
-
   uint32 address;
-  uint32 held[kHeldTiles][kHeldSteps][4];
+  uint32 held[kHeldSteps][4];
 };
 
-// The state of a branch: the maxima of the rows that the thread holds (half 0 and 1 of each tile of heads), the sums of
-// the warp's keys for its own tiles of heads, and the warp's columns of the result. All threads that hold a row have
-// the same maximum, and each has a part of the sum.
+// Scores of 16 keys: two products of eight keys each.
+using PieceScores = float[2][4];
+
+// The state of a branch: the maxima of the thread's two heads over the warp's keys, the thread's part of their sums,
+// and the warp's columns of the result.
 template <typename Shape> struct DecodeState {
+  static constexpr int32 kTiles = Shape::kColumns / 8;
+
   NSA_DEVICE void clear() {
+    m[0] = m[1] = -infinity();
+    l[0] = l[1] = 0;
 #pragma unroll
-    for (int32 half = 0; half < 2; ++half) {
+    for (int32 tile = 0; tile < kTiles; ++tile)
 #pragma unroll
-      for (int32 tile = 0; tile < Shape::kHeadTiles; ++tile)
-        m[tile][half] = -infinity();
-#pragma unroll
-      for (int32 own = 0; own < Shape::kScoreTiles; ++own)
-        l[own][half] = 0;
-    }
-#pragma unroll
-    for (int32 tile = 0; tile < Shape::kHeadTiles; ++tile)
-#pragma unroll
-      for (int32 column = 0; column < Shape::kVTiles; ++column)
-#pragma unroll
-        for (int32 i = 0; i < 4; ++i)
-          o[tile][column][i] = 0;
+      for (int32 i = 0; i < 4; ++i)
+        o[tile][i] = 0;
   }
 
-  float m[Shape::kHeadTiles][2];
-  float l[Shape::kScoreTiles][2];
-  float o[Shape::kHeadTiles][Shape::kVTiles][4];
+  float m[2];
+  float l[2];
+  float o[kTiles][4];
 };
 
-// Where a thread stands in a tile of scores.
-template <typename Shape> struct ScorePlace {
-  int32 warp = static_cast<int32>(threadIdx.x) / kWarpSize;
-  int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-  int32 key_warp = warp % Shape::kKeyWarps;
-  int32 key = key_warp * 8 + lane % 4 * 2; // the thread holds this key and the next
-
-  // The warp's first tile of heads: a constant if each warp has all, because registers have no index at run time.
-  NSA_DEVICE int32 first_tile() const {
-    return Shape::kHeadWarps == 1 ? 0 : warp / Shape::kKeyWarps * Shape::kScoreTiles;
-  }
-
-  // The value of the warp's own tile of heads, of the values of all tiles.
-  NSA_DEVICE float of_own(const float (&values)[Shape::kHeadTiles][2], int32 own, int32 half) const {
-    float value = values[own][half];
-    if constexpr (Shape::kHeadWarps == 2) {
-      const float upper = values[Shape::kScoreTiles + own][half];
-      value = warp < Shape::kKeyWarps ? value : upper;
-    }
-    return value;
-  }
-};
-
-// Scores of the warp's eight keys and its tiles of heads. A single tile of heads has two sums, because each product
-// waits for the one before it.
+// Makes the scores of the 16 keys whose rows begin at `keys`. Each product waits for the one before it, so even and odd
+// steps have sums of their own.
 template <typename Shape>
-NSA_DEVICE void score_keys(float (&s)[Shape::kScoreTiles][4], const DecodeQueries<Shape> &queries, uint32 keys,
-                           const ScorePlace<Shape> &at) {
+NSA_DEVICE void score_keys(PieceScores &s, const DecodeQueries<Shape> &queries, uint32 keys, int32 lane) {
   using T = typename Shape::Element;
-  const uint32 row = keys + (at.key_warp * 8 + at.lane % 8) * Shape::kKPitch + at.lane / 8 * kChunkBytes;
-  float odd[Shape::kScoreTiles][4];
+  const uint32 row = keys + (lane / 16 * 8 + lane % 8) * Shape::kKPitch + lane / 8 % 2 * kChunkBytes;
+  PieceScores odd;
 #pragma unroll
-  for (int32 tile = 0; tile < Shape::kScoreTiles; ++tile)
+  for (int32 half = 0; half < 2; ++half)
 #pragma unroll
     for (int32 i = 0; i < 4; ++i)
-      s[tile][i] = odd[tile][i] = 0;
+      s[half][i] = odd[half][i] = 0;
 #pragma unroll
   for (int32 step = 0; step < DecodeQueries<Shape>::kSteps; step += 2) {
-    uint32 k[4];
-    ldmatrix_x4(k, row + step * 2 * kChunkBytes);
+    uint32 k[2][4], q[2][4];
 #pragma unroll
-    for (int32 tile = 0; tile < Shape::kScoreTiles; ++tile) {
-      uint32 q[4];
-      queries.get(q, at.first_tile() + tile, step);
-      mma_m16n8k16(T{}, s[tile], q, k[0], k[1]);
-      queries.get(q, at.first_tile() + tile, step + 1);
-      mma_m16n8k16(T{}, odd[tile], q, k[2], k[3]);
+    for (int32 i = 0; i < 2; ++i) {
+      ldmatrix_x4(k[i], row + (step + i) * 2 * kChunkBytes);
+      queries.get(q[i], step + i);
+    }
+#pragma unroll
+    for (int32 half = 0; half < 2; ++half) {
+      mma_m16n8k16(T{}, s[half], q[0], k[0][2 * half], k[0][2 * half + 1]);
+      mma_m16n8k16(T{}, odd[half], q[1], k[1][2 * half], k[1][2 * half + 1]);
     }
   }
 #pragma unroll
-  for (int32 tile = 0; tile < Shape::kScoreTiles; ++tile)
+  for (int32 half = 0; half < 2; ++half)
 #pragma unroll
     for (int32 i = 0; i < 4; ++i)
-      s[tile][i] += odd[tile][i];
+      s[half][i] += odd[half][i];
 }
 
-// Adds the products of the weights in shared memory and the warp's columns of the values.
+// Takes the scores `s`, in which keys that the query does not attend are -inf, and the values of the 16 keys whose rows
+// begin at `values` into the state. Without values only the maxima and the sums are of use.
 template <typename Shape>
-NSA_DEVICE void add_values(DecodeState<Shape> &state, const DecodeMemory<Shape> &memory, uint32 values) {
+NSA_DEVICE void add_piece(DecodeState<Shape> &state, PieceScores &s, uint32 values, const WarpPlace<Shape> &at,
+                          float scale, bool with_values) {
   using T = typename Shape::Element;
-  const int32 warp = static_cast<int32>(threadIdx.x) / kWarpSize;
-  const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-  const uint32 weights = shared_address(memory.weights()) + lane % 16 * Shape::kWeightPitch + lane / 16 * kChunkBytes;
-  const uint32 column = values + lane * Shape::kVPitch + warp * Shape::kVTiles * kChunkBytes;
+  uint32 p[4]; // the weights as a left operand
 #pragma unroll
-  for (int32 key = 0; key < Shape::kKeyTile; key += 32) {
-    uint32 p[2][Shape::kHeadTiles][4];
+  for (int32 row = 0; row < 2; ++row) {
+    float top = max_number(max_number(s[0][2 * row], s[0][2 * row + 1]), max_number(s[1][2 * row], s[1][2 * row + 1]));
+    top = max_number(top, shuffle_xor(top, 1));
+    top = max_number(max_number(top, shuffle_xor(top, 2)), state.m[row]);
+    // A row whose scores so far are all -inf takes its weights against 0 instead of -inf, and they are 0.
+    const float finite = top == -infinity() ? 0 : top;
+    const float decay = exp2_approx((state.m[row] - finite) * scale);
+    state.m[row] = top;
+    state.l[row] *= decay;
 #pragma unroll
-    for (int32 step = 0; step < 2; ++step)
+    for (int32 half = 0; half < 2; ++half) {
+      const float low = exp2_approx(fmaf(s[half][2 * row], scale, -(finite * scale)));
+      const float high = exp2_approx(fmaf(s[half][2 * row + 1], scale, -(finite * scale)));
+      state.l[row] += low + high;
+      p[2 * half + row] = Pair<T>::make(low, high).bits;
+    }
 #pragma unroll
-      for (int32 tile = 0; tile < Shape::kHeadTiles; ++tile)
-        ldmatrix_x4(p[step][tile], weights + tile * kSlabRows * Shape::kWeightPitch + (key + 16 * step) * 2);
-#pragma unroll
-    for (int32 i = 0; i < Shape::kVTiles; ++i) {
-      uint32 v[4];
-      ldmatrix_x4_transposed(v, column + key * Shape::kVPitch + i * kChunkBytes);
-#pragma unroll
-      for (int32 step = 0; step < 2; ++step)
-#pragma unroll
-        for (int32 tile = 0; tile < Shape::kHeadTiles; ++tile)
-          mma_m16n8k16(T{}, state.o[tile][i], p[step][tile], v[2 * step], v[2 * step + 1]);
+    for (int32 tile = 0; tile < DecodeState<Shape>::kTiles; ++tile) {
+      state.o[tile][2 * row] *= decay;
+      state.o[tile][2 * row + 1] *= decay;
     }
   }
-}
-
-// Takes the scores `s`, in which keys that the query does not attend are -inf, and the values of a tile into the state.
-// Without values only the maxima and the sums are of use.
-template <typename Shape>
-NSA_DEVICE void add_tile(DecodeState<Shape> &state, const float (&s)[Shape::kScoreTiles][4],
-                         const DecodeMemory<Shape> &memory, int32 stage, const ScorePlace<Shape> &at, float scale,
-                         bool with_values) {
-  using T = typename Shape::Element;
-  constexpr int32 kKeyWarps = Shape::kKeyWarps;
-  float *tops = memory.floats(Shape::kTopsAt);
+  if (!with_values)
+    return;
+  const uint32 column = values + at.lane % 16 * Shape::kVPitch + at.first_column * 2 + at.lane / 16 * kChunkBytes;
 #pragma unroll
-  for (int32 tile = 0; tile < Shape::kScoreTiles; ++tile)
-#pragma unroll
-    for (int32 half = 0; half < 2; ++half) {
-      float top = max_number(s[tile][2 * half], s[tile][2 * half + 1]);
-      top = max_number(top, shuffle_xor(top, 1));
-      top = max_number(top, shuffle_xor(top, 2));
-      if (at.lane % 4 == 0)
-        tops[((at.first_tile() + tile) * kSlabRows + half * 8 + at.lane / 4) * kKeyWarps + at.key_warp] = top;
-    }
-  meet<Shape>();
-  float minus_top[Shape::kHeadTiles][2]; // in base 2
-  float decay[Shape::kHeadTiles][2];
-#pragma unroll
-  for (int32 tile = 0; tile < Shape::kHeadTiles; ++tile)
-#pragma unroll
-    for (int32 half = 0; half < 2; ++half) {
-      const float *row = tops + (tile * kSlabRows + half * 8 + at.lane / 4) * kKeyWarps;
-      float top = state.m[tile][half];
-#pragma unroll
-      for (int32 i = 0; i < kKeyWarps; ++i)
-        top = max_number(top, row[i]);
-      // A row whose scores so far are all -inf takes its weights against 0 instead of -inf, and they are 0.
-      const float finite = top == -infinity() ? 0 : top;
-      minus_top[tile][half] = -(finite * scale);
-      decay[tile][half] = exp2_approx((state.m[tile][half] - finite) * scale);
-      state.m[tile][half] = top;
-#pragma unroll
-      for (int32 column = 0; column < Shape::kVTiles; ++column) {
-        state.o[tile][column][2 * half] *= decay[tile][half];
-        state.o[tile][column][2 * half + 1] *= decay[tile][half];
-      }
-    }
-#pragma unroll
-  for (int32 own = 0; own < Shape::kScoreTiles; ++own)
-#pragma unroll
-    for (int32 half = 0; half < 2; ++half) {
-      const float shift = at.of_own(minus_top, own, half);
-      const float low = exp2_approx(fmaf(s[own][2 * half], scale, shift));
-      const float high = exp2_approx(fmaf(s[own][2 * half + 1], scale, shift));
-      state.l[own][half] = fmaf(state.l[own][half], at.of_own(decay, own, half), low + high);
-      if (with_values) {
-        const int32 head = (at.first_tile() + own) * kSlabRows + half * 8 + at.lane / 4;
-        *reinterpret_cast<uint32 *>(memory.weights() + head * Shape::kWeightPitch + 2 * at.key) =
-            Pair<T>::make(low, high).bits;
-      }
-    }
-  meet<Shape>(); // weights are there, and all have read the maxima, which the next tile replaces
-  if (with_values)
-    add_values(state, memory, shared_address(memory.values(stage)));
+  for (int32 tile = 0; tile < DecodeState<Shape>::kTiles; tile += 2) {
+    uint32 v[4];
+    ldmatrix_x4_transposed(v, column + tile * kChunkBytes);
+    mma_m16n8k16(T{}, state.o[tile], p, v[0], v[1]);
+    mma_m16n8k16(T{}, state.o[tile + 1], p, v[2], v[3]);
+  }
 }
 
 // The keys that the query attends in a branch: [first, past) of its tiles. Of a selected block it attends no token
@@ -238,66 +167,98 @@ struct BranchKeys {
 template <typename Shape> struct DecodeAttention {
   NSA_DEVICE DecodeAttention(const DecodeRing<Shape> &ring, float scale) : ring(ring), scale(scale) {}
 
-  // Attends the next tiles of the ring, which are one branch. `keep(s, tile)` sees the scores of a tile.
+  // Attends the next tiles of the ring, which are one branch, and keeps the last of them until `release`.
+  // `keep(s, key)` sees the scores of 16 keys from `key` on.
   template <typename Keep> NSA_DEVICE void attend(const BranchKeys &keys, unsigned char *queries_at, const Keep &keep) {
     state.clear();
-    if (keys.tiles > 0)
-      queries.load(queries_at);
+    tiles = keys.tiles;
+    if (tiles > 0)
+      queries.load(queries_at, at);
 #pragma unroll 1
-    for (int32 tile = 0; tile < keys.tiles; ++tile) {
+    for (int32 tile = 0; tile < tiles; ++tile) {
+      if (tile > 0)
+        give_back();
       ring.take(place, keys.is_compressed, tile);
-      float s[Shape::kScoreTiles][4];
-      score_keys(s, queries, shared_address(ring.memory.keys(place.stage)), at);
-      keep(s, tile);
-      const int32 first = tile * Shape::kKeyTile + at.key;
-      int32 token = 0;
-      if (keys.is_selected && first < keys.past)
-        token = ring.selected_token(first);
-#pragma unroll
-      for (int32 index = 0; index < 2; ++index) {
-        const int32 key = first + index;
-        bool attended = key >= keys.first && key < keys.past;
-        if (keys.is_selected) {
-          // Where blocks have an even number of keys, both keys of the thread lie in one.
-          const bool alone = Shape::Facts::kSelBlock % 2 != 0 && index == 1 && attended;
-          attended = attended && (alone ? ring.selected_token(key) : token + index) <= ring.place.position;
-        }
-#pragma unroll
-        for (int32 row = 0; row < Shape::kScoreTiles; ++row) {
-          s[row][index] = attended ? s[row][index] : -infinity();
-          s[row][2 + index] = attended ? s[row][2 + index] : -infinity();
-        }
+#pragma unroll 1
+      for (int32 piece = at.key_warp; piece < Shape::kPieces; piece += Shape::kKeyWarps) {
+        const int32 first = tile * Shape::kKeyTile + piece * kPieceKeys;
+        if (first >= keys.past)
+          break;
+        PieceScores s;
+        score_keys(s, queries, shared_address(ring.memory.keys(place.stage)) + piece * kPieceKeys * Shape::kKPitch,
+                   at.lane);
+        keep(s, first);
+        hide(s, keys, first);
+        add_piece(state, s, shared_address(ring.memory.values(place.stage)) + piece * kPieceKeys * Shape::kVPitch, at,
+                  scale, Shape::kHasCmp || !keys.is_compressed);
       }
-      add_tile(state, s, ring.memory, place.stage, at, scale, Shape::kHasCmp || !keys.is_compressed);
-      ring.give_back(place);
-      place.advance();
     }
+  }
+
+  // The memory of the last tile, which is no longer needed when all warps have attended it. There must be one.
+  NSA_DEVICE unsigned char *last_tile() const { return ring.memory.keys(place.stage); }
+  // The warp needs the memory of the last tile no longer.
+  NSA_DEVICE void release() {
+    if (tiles > 0)
+      give_back();
   }
 
   const DecodeRing<Shape> &ring;
   const float scale;
-  const ScorePlace<Shape> at;
+  const WarpPlace<Shape> at;
   DecodeQueries<Shape> queries;
   DecodeState<Shape> state;
-  RingPlace<Shape> place; // of the next tile
-};
+  int32 tiles = 0; // of the branch
 
-// Keeps the scores of a tile of compressed keys for the selection.
-template <typename Shape>
-NSA_DEVICE void keep_scores(const float (&s)[Shape::kScoreTiles][4], const DecodeMemory<Shape> &memory,
-                            const ScorePlace<Shape> &at, int32 first, int32 keys) {
-  float *scores = memory.floats(Shape::kScoresAt);
-  const int32 key = first + at.key;
-#pragma unroll
-  for (int32 tile = 0; tile < Shape::kScoreTiles; ++tile)
+private:
+  NSA_DEVICE void give_back() {
+    ring.give_back(place);
+    place.advance();
+  }
+
+  // Makes the scores of keys that the query does not attend -inf.
+  NSA_DEVICE void hide(PieceScores &s, const BranchKeys &keys, int32 first) const {
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
-      const int32 head = (at.first_tile() + tile) * kSlabRows + half * 8 + at.lane / 4;
+      const int32 pair = first + half * 8 + at.lane % 4 * 2;
+      int32 token = 0;
+      if (keys.is_selected && pair < keys.past)
+        token = ring.selected_token(pair);
 #pragma unroll
-      for (int32 index = 0; index < 2; ++index)
-        if (head < Shape::kGroup && key + index < keys)
-          scores[head * Shape::kScorePitch + key + index] = s[tile][2 * half + index];
+      for (int32 index = 0; index < 2; ++index) {
+        const int32 key = pair + index;
+        bool attended = key >= keys.first && key < keys.past;
+        if (keys.is_selected) {
+          // Where blocks have an even number of keys, both keys of the pair lie in one.
+          const bool alone = Shape::Facts::kSelBlock % 2 != 0 && index == 1 && attended;
+          attended = attended && (alone ? ring.selected_token(key) : token + index) <= ring.place.position;
+        }
+        s[half][index] = attended ? s[half][index] : -infinity();
+        s[half][2 + index] = attended ? s[half][2 + index] : -infinity();
+      }
     }
+  }
+
+  RingPlace<Shape> place; // of the tile in hand, or of the next
+};
+
+// Keeps the scores of 16 compressed keys from `first` on for the selection.
+template <typename Shape>
+NSA_DEVICE void keep_scores(const PieceScores &s, const DecodeMemory<Shape> &memory, const WarpPlace<Shape> &at,
+                            int32 first, int32 keys) {
+  if (at.column_warp != 0)
+    return;
+  float *scores = memory.floats(Shape::kScoresAt);
+#pragma unroll
+  for (int32 half = 0; half < 2; ++half)
+#pragma unroll
+    for (int32 row = 0; row < 2; ++row)
+#pragma unroll
+      for (int32 index = 0; index < 2; ++index) {
+        const int32 key = first + half * 8 + at.lane % 4 * 2 + index;
+        if (at.head(row) < Shape::kGroup && key < keys)
+          scores[at.head(row) * Shape::kScorePitch + key] = s[half][2 * row + index];
+      }
 }
 
 } // namespace nsa

@@ -30,16 +30,17 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
         : branch == kWin ? BranchKeys{ring.win_tiles, 0, place.past_token - place.first_token, false, false}
                          : BranchKeys{ring.sel_tiles(), 0, ring.sel_keys, false, true};
     attention.attend(keys, branch == kCmp ? memory.queries(kCompressedQueries) : token_queries,
-                     [&](const auto &s, int32 tile) {
+                     [&](const PieceScores &s, int32 key) {
                        if (ranks && branch == kCmp)
-                         keep_scores<Shape>(s, memory, attention.at, tile * Shape::kKeyTile, compressed_keys);
+                         keep_scores<Shape>(s, memory, attention.at, key, compressed_keys);
                      });
     if (turn == 0)
       cluster_wait(); // the other blocks run and have prepared their barriers
     if (Shape::has(branch) || (ranks && branch == kCmp))
-      push_softmax(attention.state, memory, place.rank, branch, softmax_message(branch));
+      push_softmax(attention, memory, place.rank, branch, softmax_message(branch));
     if (Shape::has(branch))
-      push_partials(attention.state, memory, place.rank, branch, partials_message(branch));
+      push_partials(attention, memory, place.rank, branch, partials_message(branch));
+    attention.release();
 
     // A list is made when the window was attended, because the maxima and sums that it needs are on their way until
     // then. What is complete is added up while the other blocks propose, and while the selected keys are loaded.

@@ -49,65 +49,121 @@ template <typename Shape> NSA_DEVICE void await(const DecodeMemory<Shape> &memor
   barrier_wait(shared_address(memory.barrier(message)), 0);
 }
 
-// Sends the results of a branch, each element to the block that adds it up.
+// The maximum of a head over the keys of the block. `sum` becomes the sum of its weights, if it is asked for.
 template <typename Shape>
-NSA_DEVICE void push_partials(const DecodeState<Shape> &state, const DecodeMemory<Shape> &memory, int32 rank,
-                              int32 branch, int32 message) {
-  const int32 warp = static_cast<int32>(threadIdx.x) / kWarpSize;
-  const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-  const uint32 partials = shared_address(memory.partials(branch, rank));
-  const uint32 barrier = shared_address(memory.barrier(message));
+NSA_DEVICE float add_parts(const DecodeMemory<Shape> &memory, int32 branch, int32 head, float scale, float *sum) {
+  float top = -infinity();
 #pragma unroll
-  for (int32 tile = 0; tile < Shape::kHeadTiles; ++tile)
+  for (int32 of = 0; of < Shape::kKeyWarps; ++of)
+    top = max_number(top, memory.part(branch, of, head)[0]);
+  if (sum) {
+    *sum = 0;
 #pragma unroll
-    for (int32 half = 0; half < 2; ++half)
-#pragma unroll
-      for (int32 i = 0; i < Shape::kVTiles; ++i) {
-        const int32 head = tile * kSlabRows + half * 8 + lane / 4;
-        const int32 column = (warp * Shape::kVTiles + i) * kTileColumns + lane % 4 * 2;
-        if (head >= Shape::kGroup || column >= Shape::kVDim)
-          continue;
-        const int32 element = head * Shape::kVDim + column;
-        const int32 owner = element / Shape::kSlice;
-        push_words(cluster_address(partials + element % Shape::kSlice * 4, owner),
-                   __float_as_uint(state.o[tile][i][2 * half]), __float_as_uint(state.o[tile][i][2 * half + 1]),
-                   cluster_address(barrier, owner));
-      }
+    for (int32 of = 0; of < Shape::kKeyWarps; ++of) {
+      const float *part = memory.part(branch, of, head);
+      *sum = fmaf(part[1], exp2_approx((part[0] - (top == -infinity() ? 0 : top)) * scale), *sum);
+    }
+  }
+  return top;
 }
 
-// Sends maxima and sums of a branch to all blocks.
+// Sends maxima and sums of a branch to all blocks. Behind it all warps have attended the branch.
 template <typename Shape>
-NSA_DEVICE void push_softmax(const DecodeState<Shape> &state, const DecodeMemory<Shape> &memory, int32 rank,
+NSA_DEVICE void push_softmax(const DecodeAttention<Shape> &attention, const DecodeMemory<Shape> &memory, int32 rank,
                              int32 branch, int32 message) {
-  const ScorePlace<Shape> at;
-  float *sums = memory.floats(Shape::kSumsAt) + branch * Shape::kKeyWarps * Shape::kHeads;
-  float *maxima = memory.floats(Shape::kMaximaAt) + branch * Shape::kHeads;
+  const WarpPlace<Shape> &at = attention.at;
 #pragma unroll
-  for (int32 own = 0; own < Shape::kScoreTiles; ++own)
-#pragma unroll
-    for (int32 half = 0; half < 2; ++half) {
-      float sum = state.l[own][half];
-      sum += shuffle_xor(sum, 1);
-      sum += shuffle_xor(sum, 2);
-      const int32 head = (at.first_tile() + own) * kSlabRows + half * 8 + at.lane / 4;
-      if (at.lane % 4 == 0)
-        sums[at.key_warp * Shape::kHeads + head] = sum;
-      if (at.lane % 4 == 0 && at.key_warp == 0)
-        maxima[head] = at.of_own(state.m, own, half);
+  for (int32 row = 0; row < 2; ++row) {
+    float sum = attention.state.l[row];
+    sum += shuffle_xor(sum, 1);
+    sum += shuffle_xor(sum, 2);
+    if (at.column_warp == 0 && at.lane % 4 == 0) {
+      float *part = memory.part(branch, at.key_warp, at.head(row));
+      part[0] = attention.state.m[row];
+      part[1] = sum;
     }
+  }
   meet<Shape>();
   const uint32 barrier = shared_address(memory.barrier(message));
 #pragma unroll 1
   for (int32 i = threadIdx.x; i < Shape::kCluster * Shape::kGroup; i += Shape::kThreads) {
     const int32 receiver = i / Shape::kGroup;
     const int32 head = i % Shape::kGroup;
-    float sum = 0;
-#pragma unroll
-    for (int32 of = 0; of < Shape::kKeyWarps; ++of)
-      sum += sums[of * Shape::kHeads + head];
-    push_words(cluster_address(shared_address(memory.softmax(branch, rank, head)), receiver),
-               __float_as_uint(maxima[head]), __float_as_uint(sum), cluster_address(barrier, receiver));
+    float sum;
+    const float top = add_parts(memory, branch, head, attention.scale, &sum);
+    push_words(cluster_address(shared_address(memory.softmax(branch, rank, head)), receiver), __float_as_uint(top),
+               __float_as_uint(sum), cluster_address(barrier, receiver));
   }
+}
+
+// Adds up the results of the warps in the memory of the branch's last tile, and sends the sums, each to the block that
+// adds up what the blocks have. push_softmax comes before it.
+template <typename Shape>
+NSA_DEVICE void push_partials(DecodeAttention<Shape> &attention, const DecodeMemory<Shape> &memory, int32 rank,
+                              int32 branch, int32 message) {
+  constexpr int32 kQuads = Shape::kMergeColumns / 4;
+  const WarpPlace<Shape> &at = attention.at;
+  const uint32 partials = shared_address(memory.partials(branch, rank));
+  const uint32 barrier = shared_address(memory.barrier(message));
+  // A block without keys of the branch has no tile either, and sends zeros.
+  const bool has_keys = attention.tiles > 0;
+  float *sums = reinterpret_cast<float *>(attention.last_tile());
+  if (has_keys)
+#pragma unroll
+    for (int32 row = 0; row < 2; ++row) {
+      const float top = add_parts(memory, branch, at.head(row), attention.scale, nullptr);
+      const float factor = exp2_approx((attention.state.m[row] - (top == -infinity() ? 0 : top)) * attention.scale);
+#pragma unroll
+      for (int32 tile = 0; tile < DecodeState<Shape>::kTiles; ++tile) {
+        attention.state.o[tile][2 * row] *= factor;
+        attention.state.o[tile][2 * row + 1] *= factor;
+      }
+    }
+#pragma unroll 1
+  for (int32 first = 0; first < Shape::kVDim; first += Shape::kMergeColumns) {
+    if (has_keys) {
+      if (first > 0)
+        meet<Shape>(); // all have read the columns before
+#pragma unroll
+      for (int32 tile = 0; tile < DecodeState<Shape>::kTiles; ++tile) {
+        const int32 column = at.first_column + tile * kTileColumns - first;
+        if (column < 0 || column >= Shape::kMergeColumns)
+          continue;
+#pragma unroll
+        for (int32 row = 0; row < 2; ++row)
+#pragma unroll
+          for (int32 i = 0; i < 2; ++i)
+            sums[(at.key_warp * Shape::kHeads + at.head(row)) * Shape::kMergePitch + column + at.lane % 4 * 2 + i] =
+                attention.state.o[tile][2 * row + i];
+      }
+      meet<Shape>();
+    }
+#pragma unroll 1
+    for (int32 i = threadIdx.x; i < Shape::kGroup * kQuads; i += Shape::kThreads) {
+      const int32 head = i / kQuads;
+      const int32 column = i % kQuads * 4;
+      if (first + column >= Shape::kVDim)
+        continue;
+      float sum[4] = {};
+      if (has_keys)
+#pragma unroll
+        for (int32 of = 0; of < Shape::kKeyWarps; ++of) {
+          const float *row = sums + (of * Shape::kHeads + head) * Shape::kMergePitch + column;
+          const Chunk quad = *reinterpret_cast<const Chunk *>(row);
+#pragma unroll
+          for (int32 j = 0; j < 4; ++j)
+            sum[j] += __uint_as_float(quad.words[j]);
+        }
+      const int32 element = head * Shape::kVDim + first + column;
+      const int32 owner = element / Shape::kSlice;
+      push_quad(cluster_address(partials + element % Shape::kSlice * 4, owner), sum, cluster_address(barrier, owner));
+    }
+  }
+  if constexpr (Shape::kQkDim < Shape::kQkPad)
+    if (has_keys) {
+      meet<Shape>(); // all have read the last columns
+      clear_padding<Shape>(attention.last_tile(), Shape::kKeyTile);
+    }
 }
 
 // Adds up the maxima and sums that the blocks sent of a branch. In the place of the maximum that a block sent comes the

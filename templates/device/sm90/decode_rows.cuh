@@ -96,21 +96,21 @@ NSA_DEVICE void copy_queries(unsigned char *target, const View &q, const DecodeP
   }
 }
 
-// Zeroes the columns behind qk_dim of all rows of queries and keys. Loads do not write them, and a product reads them.
-template <typename Shape> NSA_DEVICE void clear_padding(const DecodeMemory<Shape> &memory) {
+// Zeroes the columns behind qk_dim of `rows` rows of queries or keys. Loads do not write them, and a product reads
+// them.
+template <typename Shape> NSA_DEVICE void clear_padding(unsigned char *memory, int32 rows) {
   constexpr int32 kChunks = (Shape::kQkPad - Shape::kQkDim) * 2 / kChunkBytes;
-  if constexpr (kChunks > 0) {
-    constexpr int32 kKeyRows = Shape::kStages * Shape::kKeyTile;
-    constexpr int32 kRows = kKeyRows + Shape::kQueryTiles * Shape::kHeads;
+  if constexpr (kChunks > 0)
 #pragma unroll 1
-    for (int32 i = threadIdx.x; i < kRows * kChunks; i += Shape::kThreads) {
-      const int32 row = i / kChunks;
-      unsigned char *begin = row < kKeyRows
-                                 ? memory.keys(row / Shape::kKeyTile) + row % Shape::kKeyTile * Shape::kKPitch
-                                 : memory.queries(0) + (row - kKeyRows) * Shape::kKPitch;
-      reinterpret_cast<Chunk *>(begin + 2 * Shape::kQkDim)[i % kChunks] = {};
-    }
-  }
+    for (int32 i = threadIdx.x; i < rows * kChunks; i += Shape::kThreads)
+      reinterpret_cast<Chunk *>(memory + i / kChunks * Shape::kKPitch + 2 * Shape::kQkDim)[i % kChunks] = {};
+}
+
+template <typename Shape> NSA_DEVICE void clear_padding(const DecodeMemory<Shape> &memory) {
+#pragma unroll 1
+  for (int32 stage = 0; stage < Shape::kStages; ++stage)
+    clear_padding<Shape>(memory.keys(stage), Shape::kKeyTile);
+  clear_padding<Shape>(memory.queries(0), Shape::kQueryTiles * Shape::kHeads);
 }
 
 } // namespace nsa

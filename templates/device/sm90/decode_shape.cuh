@@ -24,6 +24,8 @@ enum DecodeMessage : int32 {
   kDecodeMessages
 };
 
+inline constexpr int32 kPieceKeys = 16; // keys of a tile that a warp attends at once
+
 NSA_DEVICE constexpr int32 round_up(int32 value, int32 unit) { return (value + unit - 1) / unit * unit; }
 
 template <typename Facts_> struct DecodeShape {
@@ -43,22 +45,24 @@ template <typename Facts_> struct DecodeShape {
   static constexpr int32 kQkDim = Facts::kQkDim;
   static constexpr int32 kVDim = Facts::kVDim;
 
-  // Query heads are the rows of a product, 16 in an instruction. Warps divide the keys of a tile by eights for scores,
-  // and the columns of V by eights for the result. So a row of K is padded to whole loads of 32 columns, and a row of V
-  // to 64 columns.
+  // Query heads are the rows of a product, 16 in an instruction. A row of K is padded to whole steps of 32 columns, and
+  // a row of V to 64 columns, which the warps divide.
   static constexpr int32 kHeads = Facts::kHeads;
   static constexpr int32 kHeadTiles = kHeads / kSlabRows;
   static constexpr int32 kQkPad = Facts::kQkPad;
   static constexpr int32 kVPad = Facts::kVPad;
-  static constexpr int32 kVTiles = kVPad / (8 * kWarps);
 
-  // A small tile of keys has fewer eights of keys than there are warps. There each warp takes a part of the heads.
+  // A warp attends pieces of 16 keys of a tile for 16 heads. As many warps as a tile has pieces divide the keys among
+  // them. Warps that are left divide the columns of V, and make the same scores. If 16 heads of a whole row of V would
+  // take more registers than a thread has, fewer warps divide the keys, and more the columns.
   static constexpr int32 kKeyTile = Facts::kKeyTile;
-  static constexpr int32 kKeyWarps = kKeyTile / 8;
-  static constexpr int32 kHeadWarps = kWarps / kKeyWarps;
-  static constexpr int32 kScoreTiles = kHeadTiles / kHeadWarps;
-  static_assert(kKeyTile == 32 || kKeyTile == 64, "warps divide the keys of a tile by eights");
-  static_assert(kHeadTiles % kHeadWarps == 0, "warps divide the heads of a small tile evenly");
+  static constexpr int32 kPieces = kKeyTile / kPieceKeys;
+  static constexpr int32 kMostKeyWarps = kPieces < kWarps / kHeadTiles ? kPieces : kWarps / kHeadTiles;
+  static constexpr bool kWide = kVPad * kHeadTiles * kMostKeyWarps / kWarps > 128;
+  static constexpr int32 kKeyWarps = kWide ? kMostKeyWarps / 2 : kMostKeyWarps;
+  static constexpr int32 kColumnWarps = kWarps / (kHeadTiles * kKeyWarps);
+  static constexpr int32 kColumns = kVPad / kColumnWarps; // of a warp
+  static_assert(kPieces % kKeyWarps == 0 && kColumns % 16 == 0 && kColumns <= 128, "warps divide a tile evenly");
 
   static constexpr bool kHasCmp = Facts::kBranches % 2 != 0;
   static constexpr bool kHasSel = Facts::kBranches / 2 % 2 != 0;
@@ -86,20 +90,23 @@ template <typename Facts_> struct DecodeShape {
   // at once lie in different banks.
   static constexpr int32 kKPitch = 2 * kQkPad + 16;
   static constexpr int32 kVPitch = 2 * kVPad + 16;
-  static constexpr int32 kWeightPitch = 2 * kKeyTile + 16;
   static constexpr int32 kStageBytes = kKeyTile * (kKPitch + kVPitch);
   static constexpr int32 kQueryBytes = kHeads * kKPitch;
   static constexpr int32 kQueryTiles = kCompressed ? 2 : 1; // q_cmp has a tile of its own
 
+  // The warps of a block add up their results of a branch in the memory of its last tile, as many columns at a time as
+  // fit. Rows lie eight numbers further apart than their length, for the same reason.
+  static constexpr int32 kMostMergeColumns = (kStageBytes / (4 * kKeyWarps * kHeads) - 8) / 8 * 8;
+  static constexpr int32 kMergeColumns = kMostMergeColumns < kVPad ? kMostMergeColumns : kVPad;
+  static constexpr int32 kMergePitch = kMergeColumns + 8;
+  static_assert(kMergeColumns > 0, "a tile has room for the results of all warps");
+
   // Offsets in shared memory.
   static constexpr int32 kQueriesAt = kStages * kStageBytes;
-  static constexpr int32 kWeightsAt = kQueriesAt + kQueryTiles * kQueryBytes;
-  static constexpr int32 kPartialsAt = kWeightsAt + kHeads * kWeightPitch;                   // [branch][rank][slice]
+  static constexpr int32 kPartialsAt = kQueriesAt + kQueryTiles * kQueryBytes;               // [branch][rank][slice]
   static constexpr int32 kSoftmaxAt = kPartialsAt + 4 * kDecodeBranches * kCluster * kSlice; // [branch][rank][head]
-  static constexpr int32 kTopsAt = kSoftmaxAt + 8 * kDecodeBranches * kCluster * kHeads;     // [head][key warp]
-  static constexpr int32 kSumsAt = kTopsAt + 4 * kHeads * kKeyWarps;                         // [branch][key warp][head]
-  static constexpr int32 kMaximaAt = kSumsAt + 4 * kDecodeBranches * kHeads * kKeyWarps;     // [branch][head]
-  static constexpr int32 kNormsAt = kMaximaAt + 4 * kDecodeBranches * kHeads;                // [head]
+  static constexpr int32 kPartsAt = kSoftmaxAt + 8 * kDecodeBranches * kCluster * kHeads;    // [branch][key warp][head]
+  static constexpr int32 kNormsAt = kPartsAt + 8 * kDecodeBranches * kKeyWarps * kHeads;     // [head]
   static constexpr int32 kGatesAt = kNormsAt + 4 * kHeads;                                   // [branch][head]
   static constexpr int32 kScoresAt = kGatesAt + 4 * kDecodeBranches * kHeads;                // [head][compressed key]
   static constexpr int32 kImportanceAt = kScoresAt + (kRanks ? 4 * kGroup * kScorePitch : 0); // [compressed key]
@@ -123,7 +130,6 @@ template <typename Shape> struct DecodeMemory {
   NSA_DEVICE unsigned char *keys(int32 stage) const { return base + stage * Shape::kStageBytes; }
   NSA_DEVICE unsigned char *values(int32 stage) const { return keys(stage) + Shape::kKeyTile * Shape::kKPitch; }
   NSA_DEVICE unsigned char *queries(int32 tile) const { return base + Shape::kQueriesAt + tile * Shape::kQueryBytes; }
-  NSA_DEVICE unsigned char *weights() const { return base + Shape::kWeightsAt; }
   NSA_DEVICE float *floats(int32 offset) const { return reinterpret_cast<float *>(base + offset); }
   NSA_DEVICE int32 *numbers(int32 offset) const { return reinterpret_cast<int32 *>(base + offset); }
   NSA_DEVICE float *partials(int32 branch, int32 rank) const {
@@ -132,6 +138,10 @@ template <typename Shape> struct DecodeMemory {
   // The maximum and the sum of a head: two floats.
   NSA_DEVICE float *softmax(int32 branch, int32 rank, int32 head) const {
     return floats(Shape::kSoftmaxAt) + 2 * ((branch * Shape::kCluster + rank) * Shape::kHeads + head);
+  }
+  // The maximum and the sum of a head over the keys of a warp: two floats.
+  NSA_DEVICE float *part(int32 branch, int32 key_warp, int32 head) const {
+    return floats(Shape::kPartsAt) + 2 * ((branch * Shape::kKeyWarps + key_warp) * Shape::kHeads + head);
   }
   NSA_DEVICE int32 *list() const { return numbers(Shape::kListAt); }
   NSA_DEVICE unsigned char *fresh() const { return base + Shape::kFreshAt; }

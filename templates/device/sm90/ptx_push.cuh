@@ -25,6 +25,14 @@ NSA_DEVICE void push_words(uint32 address, uint32 low, uint32 high, uint32 barri
                : "memory");
 }
 
+// Four numbers, which the mbarrier counts as 16 bytes.
+NSA_DEVICE void push_quad(uint32 address, const float (&values)[4], uint32 barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];"
+               :
+               : "r"(address), "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]), "r"(barrier)
+               : "memory");
+}
+
 // cluster_arrive (ptx_cluster.cuh) without an order of memory accesses. With fence_barrier_init before it and
 // cluster_wait behind it, other blocks see initialised mbarriers.
 NSA_DEVICE void cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory"); }
