@@ -39,13 +39,13 @@
 //! const   list_bytes = 4 * roundup(share, 4) + 8 * roundup(cluster * kept, 4)
 //! const   rank_bytes = ranks ? 4 * (group + 1) * score_pitch + list_bytes : 0
 //! const   page_count = page_size == 0 ? 0 : ceildiv(room, max(page_size, 1))
-//! const   table_entries = appends && ranks && page_count <= 4096 ? page_count : 0
+//! const   table_entries = appends && page_count <= 4096 ? page_count : 0
 //! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 1024 + 256
 //! const   query_bytes = (1 + compressed) * heads * (2 * qk_pad + 16)
 //! const   fixed_bytes = exchange_bytes + rank_bytes + rest_bytes + query_bytes
 //! const   key_bytes = 2 * (qk_pad + v_pad) + 32
 // Tiles of 32 keys are for heads and groups so large that two stages of 64 keys do not fit.
-//! const   key_tile = heads == 16 || fixed_bytes + 128 * key_bytes <= 232448 ? 64 : 32
+//! const   key_tile = fixed_bytes + 128 * key_bytes <= 232448 ? 64 : 32
 //! const   shared_bytes = fixed_bytes + stages * key_tile * key_bytes
 //! require shared_bytes <= 232448
 // More blocks share the latency of the keys of one pair of a sequence and a head, but more clusters than fit at once
@@ -134,17 +134,13 @@ template <typename Args> NSA_DEVICE void report_code(const Args &args, const Dec
 
 // The arguments differ between kernels, so what uses them is a template.
 //
-// All threads of the block meet. Returns false if a page of the sequence does not exist.
-template <typename Args>
-NSA_DEVICE bool begin(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory, bool attends) {
-  if constexpr (Facts::kAppends) {
-    // Clusters of other tokens must come to the same result, so the pages of all new tokens count.
-    const int32 tokens = place.cached() + place.added;
-    return !any_thread(attends && finds_bad_page(args, memory, place.sequence, tokens));
-  } else {
-    __syncthreads();
-    return true;
-  }
+// All threads of the block meet. `bad_page` says whether the thread has found a page that does not exist. Returns false
+// if a thread has.
+NSA_DEVICE bool begin(bool bad_page) {
+  if constexpr (Facts::kAppends)
+    return !any_thread(bad_page);
+  __syncthreads();
+  return true;
 }
 
 template <typename Args>
@@ -152,20 +148,14 @@ NSA_DEVICE void load(const Args &args, const DecodePlace &place, const DecodeMem
   DecodeRing<Shape> ring(place, memory);
   if (threadIdx.x == Shape::kThreads)
     make_barriers(memory, place);
-  loaders_meet<Shape>(); // the barriers are prepared
   bool aligned = rows_aligned(args.k_sel_cache, args.v_sel_cache, args.k_win_cache, args.v_win_cache, args.k_comp,
                               args.v_comp);
   if constexpr (Facts::kAppends)
     aligned = aligned & rows_aligned(args.k_sel, args.v_sel, args.k_win, args.v_win);
-  bool begins = false;
-  DecodeLoader<Shape, Args>(args, ring, loader, aligned).run([&] {
-    begins = begin(args, place, memory, false);
-    if (begins)
-      cluster_arrive_relaxed();
-    return begins;
-  });
-  if (!begins)
+  if (!begin(false)) // the barriers are prepared, and the table of pages is in shared memory
     return;
+  cluster_arrive_relaxed();
+  DecodeLoader<Shape, Args>(args, ring, loader, aligned).run();
   if (loader == 0)
     DecodeResult<Shape, Args>{args, place, memory}.store_list(ring);
   cluster_wait();
@@ -174,7 +164,7 @@ NSA_DEVICE void load(const Args &args, const DecodePlace &place, const DecodeMem
 template <typename Args>
 NSA_DEVICE void keep_books(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
   make_gates(args, place, memory);
-  if (!begin(args, place, memory, false))
+  if (!begin(false))
     return;
   cluster_arrive_relaxed();
   if constexpr (Facts::kAppends) {
@@ -191,19 +181,18 @@ NSA_DEVICE void keep_books(const Args &args, const DecodePlace &place, const Dec
 }
 
 template <typename Args>
-NSA_DEVICE void attend(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
+NSA_DEVICE void attend(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory, bool bad_page) {
+  if (!begin(bad_page)) {
+    if constexpr (Facts::kAppends)
+      report_code(args, place, Facts::kBadPage);
+    return;
+  }
   const bool aligned = rows_aligned(args.q, args.q_cmp);
   if constexpr (Shape::kCompressed)
     copy_queries<Shape>(memory.queries(kCompressedQueries), args.q_cmp, place, aligned);
   if (!shares_queries<Shape>(args))
     copy_queries<Shape>(memory.queries(kTokenQueries), args.q, place, aligned);
   clear_padding(memory);
-  if (!begin(args, place, memory, true)) {
-    finish_copies();
-    if constexpr (Facts::kAppends)
-      report_code(args, place, Facts::kBadPage);
-    return;
-  }
   if constexpr (Facts::kAppends)
     compress_fresh(args, place, memory);
   cluster_arrive_relaxed();
@@ -213,16 +202,30 @@ NSA_DEVICE void attend(const Args &args, const DecodePlace &place, const DecodeM
   attend_branches(args, place, memory, ring);
 }
 
+template <typename Args> NSA_DEVICE void attend_step(const Args &args, const DecodeMemory<Shape> &memory) {
+  if constexpr (Facts::kAppends) {
+    const DecodePages<Shape> pages(args);
+    const DecodePlace place = find_place<Shape>(args);
+    if (!place.runs)
+      report_code(args, place, place.code);
+    else // the pages of all new tokens: clusters of other tokens must come to the same result
+      attend(args, place, memory, pages.finds_bad(args, memory, place.cached() + place.added));
+  } else {
+    const DecodePlace place = find_place<Shape>(args);
+    if (place.runs)
+      attend(args, place, memory, false);
+  }
+}
+
 template <typename Args> NSA_DEVICE void step(const Args &args) {
   const DecodeMemory<Shape> memory(block_memory());
   const int32 warp = shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0);
-  const bool is_clerk = warp == Shape::kWarps + Shape::kLoaders;
+  if (warp < Shape::kWarps)
+    return attend_step(args, memory);
   const DecodePlace place = find_place<Shape>(args);
   if (!place.runs)
-    report_code(args, place, place.code);
-  else if (warp < Shape::kWarps)
-    attend(args, place, memory);
-  else if (is_clerk)
+    return;
+  if (warp == Shape::kWarps + Shape::kLoaders)
     keep_books(args, place, memory);
   else
     load(args, place, memory, warp - Shape::kWarps);

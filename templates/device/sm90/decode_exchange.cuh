@@ -127,7 +127,7 @@ NSA_DEVICE void push_partials(DecodeAttention<Shape> &attention, const DecodeMem
 #pragma unroll
       for (int32 tile = 0; tile < DecodeState<Shape>::kTiles; ++tile) {
         const int32 column = at.first_column + tile * kTileColumns - first;
-        if (column < 0 || column >= Shape::kMergeColumns)
+        if (Shape::kMergeColumns < Shape::kVPad && (column < 0 || column >= Shape::kMergeColumns))
           continue;
 #pragma unroll
         for (int32 row = 0; row < 2; ++row)

@@ -20,24 +20,20 @@ template <typename Shape, typename Arguments> struct DecodeLoader {
   NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Shape> &ring, int32 loader, bool aligned)
       : args(args), place(ring.place), memory(ring.memory), ring(ring), first_row(loader * kRows), aligned(aligned) {}
 
-  // Loads all tiles of the block. `begin` is called when the first tile is on its way. If it returns false, the block
-  // does not run.
-  template <typename Begin> NSA_DEVICE void run(const Begin &begin) {
+  // Loads all tiles of the block. If a list is to be made, the last ones wait for it.
+  NSA_DEVICE void run() {
     RingPlace<Shape> at;
     int32 tile = 0;
 #pragma unroll 1
-    for (int32 part = 0; part < 3; ++part) {
-      if (part == 1 && !begin())
-        break;
-      if (part == 2) {
+    for (int32 part = 0; part < 2; ++part) {
+      if (part == 1) {
         if (!(Shape::kRanks && place.ranks))
           break;
         await_list<Shape>();
         ring.add_selected();
       }
-      const int32 past = part == 0 ? min(ring.tiles(), 1) : ring.tiles();
 #pragma unroll 1
-      for (; tile < past; ++tile) {
+      for (; tile < ring.tiles(); ++tile) {
         if (tile >= Shape::kStages)
           barrier_wait(shared_address(memory.empty(at.stage)), at.parity ^ 1);
         load_tile(tile, at.stage);
@@ -159,17 +155,19 @@ private:
 
   NSA_DEVICE Source compressed_source(int32 key) const {
     const bool exists = key >= 0 && key < place.past_key;
-    return source_at(args.k_comp, args.v_comp,
-                     find_row(args.k_comp, place.k_entry, exists ? key : 0, exists, pages_of<Shape>(args)),
-                     Shape::kHasCmp && key >= place.attended_key);
+    return source_at(
+        args.k_comp, args.v_comp,
+        find_row(args.k_comp, place.k_entry, exists ? key : 0, exists, pages_of<Shape>(args), kept_table()),
+        Shape::kHasCmp && key >= place.attended_key);
   }
 
   // A token of the window or of a selected block. The pools do not hold the new tokens yet.
   template <typename Pool, typename New>
   NSA_DEVICE Source token_source(const Pool &k, const Pool &v, const New &k_new, const New &v_new, int32 token,
-                                 bool exists, const int32 *table) const {
+                                 bool exists) const {
     const bool is_new = Shape::Facts::kAppends && exists && token >= place.cached();
-    const PoolRow at = find_row(k, place.k_entry, exists ? token : 0, exists && !is_new, pages_of<Shape>(args), table);
+    const PoolRow at =
+        find_row(k, place.k_entry, exists ? token : 0, exists && !is_new, pages_of<Shape>(args), kept_table());
     Source source = source_at(k, v, at, true);
     if (is_new)
       source = source_at(k_new, v_new, {place.q_entry, place.q_time + token - place.position, true}, true);
@@ -179,26 +177,22 @@ private:
   NSA_DEVICE Source windowed_source(int32 token) const {
     const bool exists = token < place.past_token;
     if constexpr (Shape::Facts::kAppends)
-      return token_source(args.k_win_cache, args.v_win_cache, args.k_win, args.v_win, token, exists, nullptr);
+      return token_source(args.k_win_cache, args.v_win_cache, args.k_win, args.v_win, token, exists);
     else
-      return token_source(args.k_win_cache, args.v_win_cache, args.k_win_cache, args.v_win_cache, token, exists,
-                          nullptr);
+      return token_source(args.k_win_cache, args.v_win_cache, args.k_win_cache, args.v_win_cache, token, exists);
   }
 
   NSA_DEVICE Source selected_source(int32 key) const {
     const int32 token = key < ring.sel_keys ? ring.selected_token(key) : place.position + 1;
     const bool exists = token <= place.position;
     if constexpr (Shape::Facts::kAppends)
-      return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel, args.v_sel, token, exists, kept_table());
+      return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel, args.v_sel, token, exists);
     else
-      return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel_cache, args.v_sel_cache, token, exists,
-                          nullptr);
+      return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel_cache, args.v_sel_cache, token, exists);
   }
 
-  // The table of pages is in shared memory when a list that was made says what to load. Blocks that are known before
-  // are loaded before the table is there.
   NSA_DEVICE const int32 *kept_table() const {
-    return Shape::kTableEntries > 0 && place.ranks ? memory.numbers(Shape::kTableAt) : nullptr;
+    return Shape::kTableEntries > 0 ? memory.numbers(Shape::kTableAt) : nullptr;
   }
 
   const Arguments &args;

@@ -80,25 +80,53 @@ NSA_DEVICE DecodeLengths check_lengths(const Arguments &args, int32 sequence) {
   return {tokens, added, first, code};
 }
 
-// Whether a page of the sequence does not exist. The threads that attend take a part of the pages each. They keep the
-// table in shared memory, where there is room for it: L1 forgets it when the cluster meets.
-template <typename Shape, typename Arguments>
-NSA_DEVICE bool finds_bad_page(const Arguments &args, const DecodeMemory<Shape> &memory, int32 sequence, int32 tokens) {
-  bool bad = false;
-  if constexpr (Shape::Facts::kPageSize > 0) {
-    const int32 *table = args.block_table.data + args.block_table.at(sequence, 0).offset;
-    const int64 stride = args.block_table.strides[1];
-    const int32 past = (tokens - 1) / Shape::Facts::kPageSize + 1;
-#pragma unroll 4
-    for (int32 i = threadIdx.x; threadIdx.x < Shape::kThreads && i < past; i += Shape::kThreads) {
-      const int32 page = load_unchanging(table + i * stride);
-      bad |= static_cast<uint32>(page) >= static_cast<uint32>(args.pages);
-      if constexpr (Shape::kTableEntries > 0)
-        memory.numbers(Shape::kTableAt)[i] = page;
+// The pages of the sequence that a thread of those that attend looks at. The threads load them before the length says
+// which of them are used, because both loads wait for memory. They keep the table in shared memory, where there is room
+// for it: L1 forgets it when the cluster meets.
+template <typename Shape> struct DecodePages {
+  static constexpr int32 kEntries = Shape::kTableEntries;
+  static constexpr int32 kAll = (kEntries + Shape::kThreads - 1) / Shape::kThreads;
+  static constexpr int32 kHeld = kAll < 4 ? kAll : 4;
+
+  template <typename Arguments> NSA_DEVICE explicit DecodePages(const Arguments &args) {
+    if constexpr (kHeld > 0) {
+      const int32 *table = args.block_table.data + args.block_table.at(blockIdx.z, 0).offset;
+      const int32 entries = min(args.capacity / max(Shape::Facts::kPageSize, 1), kEntries);
+#pragma unroll
+      for (int32 i = 0; i < kHeld; ++i)
+        if (const int32 entry = threadIdx.x + i * Shape::kThreads; entry < entries)
+          held[i] = load_number(table + entry * args.block_table.strides[1]);
     }
   }
-  return bad;
-}
+
+  // Returns whether a page of the first `tokens` tokens does not exist, of those that the thread looks at.
+  template <typename Arguments>
+  NSA_DEVICE bool finds_bad(const Arguments &args, const DecodeMemory<Shape> &memory, int32 tokens) const {
+    bool bad = false;
+    if constexpr (Shape::Facts::kPageSize > 0) {
+      const int32 past = (tokens - 1) / Shape::Facts::kPageSize + 1;
+      const auto visit = [&](int32 entry, int32 page) {
+        bad |= static_cast<uint32>(page) >= static_cast<uint32>(args.pages);
+        if constexpr (kEntries > 0)
+          memory.numbers(Shape::kTableAt)[entry] = page;
+      };
+#pragma unroll
+      for (int32 i = 0; i < kHeld; ++i)
+        if (const int32 entry = threadIdx.x + i * Shape::kThreads; entry < past)
+          visit(entry, held[i]);
+      if constexpr (kHeld < kAll || kEntries == 0) {
+        const int32 *table = args.block_table.data + args.block_table.at(blockIdx.z, 0).offset;
+#pragma unroll 4
+        for (int32 entry = threadIdx.x + kHeld * Shape::kThreads; entry < past; entry += Shape::kThreads)
+          visit(entry, load_unchanging(table + entry * args.block_table.strides[1]));
+      }
+    }
+    return bad;
+  }
+
+private:
+  int32 held[kHeld > 0 ? kHeld : 1];
+};
 
 // Returns for how many tokens of a sequence the last compressed key is complete, or a number below 1. New tokens
 // complete it if this number is greater than that of the others.

@@ -16,8 +16,6 @@ template <typename Shape> inline constexpr int32 kListParties = Shape::kThreads 
 template <typename Shape> NSA_DEVICE void announce_list() { named_barrier_arrive(2, kListParties<Shape>); }
 template <typename Shape> NSA_DEVICE void await_list() { named_barrier_sync(2, kListParties<Shape>); }
 
-template <typename Shape> NSA_DEVICE void loaders_meet() { named_barrier_sync(3, Shape::kLoaders * kWarpSize); }
-
 // The stage of a tile, and the parity of the stage's turn.
 template <typename Shape> struct RingPlace {
   NSA_DEVICE void advance() {

@@ -43,27 +43,47 @@ NSA_DEVICE float block_score(const DecodeMemory<Shape> &memory, const DecodePlac
   return block < init_blocks || block >= place.blocks - local_blocks ? infinity() : number;
 }
 
+// Lanes that count together what comes before a score.
+inline constexpr int32 kCounters = 4;
+
 // Returns how many of `scores` come before the one at `place`: the greater ones, and the equal ones that stand before
-// it. `scores` begins at a multiple of 16 bytes and is filled up with -inf to a multiple of four numbers. The lanes of
-// a warp have neighbouring places, and only among those of the warp does a lane have to ask which stands first.
+// it. `scores` begins at a multiple of 16 bytes and is filled up with -inf to a multiple of four numbers. No number but
+// -inf is below -1. kCounters neighbouring lanes ask for one place, and all lanes of the warp ask.
 NSA_DEVICE int32 count_before(const float *scores, int32 count, int32 place) {
+  const int32 lane = static_cast<int32>(threadIdx.x) % kCounters;
   const float own = scores[place];
-  const int32 warp_place = place / kWarpSize * kWarpSize;
-  const int32 warp_past = min(warp_place + kWarpSize, count);
+  // The greatest number below the own one, or one that lies between it and all numbers below.
+  const float below = own > 0 ? __uint_as_float(__float_as_uint(own) - 1) : own - 0.5f;
   int32 before[4] = {}; // one sum would make each comparison wait for the one before it
-  const auto visit = [&](int32 first, int32 past, const auto &comes_before) {
 #pragma unroll 4
-    for (int32 i = first; i < past; i += 4) {
-      const Chunk chunk = *reinterpret_cast<const Chunk *>(scores + i);
+  for (int32 i = 4 * lane; i < count; i += 4 * kCounters) {
+    const Chunk quad = *reinterpret_cast<const Chunk *>(scores + i);
+    const float bound = i <= place ? below : own;
 #pragma unroll
-      for (int32 j = 0; j < 4; ++j)
-        before[j] += comes_before(__uint_as_float(chunk.words[j]), i + j) ? 1 : 0;
-    }
-  };
-  visit(0, warp_place, [&](float other, int32) { return other >= own; });
-  visit(warp_place, warp_past, [&](float other, int32 at) { return at < place ? other >= own : other > own; });
-  visit(warp_past, count, [&](float other, int32) { return other > own; });
-  return before[0] + before[1] + (before[2] + before[3]);
+    for (int32 j = 0; j < 4; ++j)
+      before[j] += __uint_as_float(quad.words[j]) > bound ? 1 : 0;
+  }
+  int32 sum = before[0] + before[1] + (before[2] + before[3]);
+  // In its own quad equal scores count only in front of it, and it does not count either.
+  if (place / 4 % kCounters == lane)
+#pragma unroll 1
+    for (int32 i = place; i < place / 4 * 4 + 4; ++i)
+      sum -= scores[i] == own ? 1 : 0;
+#pragma unroll
+  for (int32 distance = 1; distance < kCounters; distance *= 2)
+    sum += shuffle_xor(sum, distance);
+  return sum;
+}
+
+// Calls use(i, slot) for each of the first `count` scores, in one thread. `slot` is the number of scores before it.
+template <typename Shape, typename Use> NSA_DEVICE void rank_scores(const float *scores, int32 count, const Use &use) {
+#pragma unroll 1
+  for (int32 first = 0; first < count; first += Shape::kThreads / kCounters) {
+    const int32 i = first + static_cast<int32>(threadIdx.x) / kCounters;
+    const int32 slot = count_before(scores, count, min(i, count - 1));
+    if (i < count && threadIdx.x % kCounters == 0)
+      use(i, slot);
+  }
 }
 
 // Sends the best selection blocks of this block to all others. They stand in ascending order if all are sent, and else
@@ -74,13 +94,19 @@ template <typename Shape> NSA_DEVICE void push_candidates(const DecodeMemory<Sha
   int32 *candidate_blocks = memory.numbers(Shape::kCandidateBlocksAt);
   const int32 owned = place.past_block - place.first_block;
   const int32 first = place.rank * place.proposed;
+  if (owned <= place.proposed) {
 #pragma unroll 1
-  for (int32 own = threadIdx.x; own < max(owned, place.proposed); own += Shape::kThreads) {
-    const int32 slot = owned <= place.proposed ? own : count_before(scores, owned, own);
-    if (slot >= place.proposed)
-      continue;
-    candidate_scores[first + slot] = own < owned ? scores[own] : -infinity();
-    candidate_blocks[first + slot] = place.first_block + own;
+    for (int32 own = threadIdx.x; own < place.proposed; own += Shape::kThreads) {
+      candidate_scores[first + own] = own < owned ? scores[own] : -infinity();
+      candidate_blocks[first + own] = place.first_block + own;
+    }
+  } else {
+    rank_scores<Shape>(scores, owned, [&](int32 own, int32 slot) {
+      if (slot < place.proposed) {
+        candidate_scores[first + slot] = scores[own];
+        candidate_blocks[first + slot] = place.first_block + own;
+      }
+    });
   }
   meet<Shape>();
   const uint32 barrier = shared_address(memory.barrier(kProposals));
@@ -118,16 +144,14 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Shape> &memory, const DecodePl
   push_candidates(memory, place);
 }
 
-// Ranks the selection blocks that all blocks have sent and writes the list, best first.
+// Ranks the selection blocks that all blocks have sent and writes the list, best first. What a block sent behind its
+// own selection blocks has no place in it.
 template <typename Shape> NSA_DEVICE void make_list(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
   const float *scores = memory.floats(Shape::kCandidateScoresAt);
-  const int32 candidates = Shape::kCluster * place.proposed;
-#pragma unroll 1
-  for (int32 i = threadIdx.x; i < candidates; i += Shape::kThreads) {
-    const int32 slot = count_before(scores, candidates, i);
-    if (slot < place.listed)
+  rank_scores<Shape>(scores, Shape::kCluster * place.proposed, [&](int32 i, int32 slot) {
+    if (slot < place.listed && scores[i] != -infinity())
       memory.list()[slot] = memory.numbers(Shape::kCandidateBlocksAt)[i];
-  }
+  });
 }
 
 } // namespace nsa
