@@ -9,6 +9,9 @@ for line in sys.stdin:
     if question["command"] == "prepare":
         if "program" in question:
             assert question["values"]["rows"] == "9" and question["dtype"] == "fp32"
+        elif question["op"] == "dense_decode":
+            assert question["checked_queries"] == list(range(question["new_tokens"]))
+            assert question["tokens"] == 300 + question["new_tokens"] and question["batch"] in (1, 2)
         else:
             assert question["op"] in ("dense", "dense_bwd", "window") and question["tokens"] > 0
             assert question["checked_queries"][0] == 0 and question["checked_queries"][-1] == question["tokens"] - 1

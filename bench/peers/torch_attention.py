@@ -4,7 +4,9 @@
 A question has "op", "dtype", "query_heads", "kv_heads", "qk_dim", "v_dim", "tokens", "window" and "checked_queries".
 Copies that a backend needs (key and value heads expanded to the query heads, values padded to the query's head size)
 are made by "prepare" and are not in its times. The ops that end with "_bwd" are the gradients of the others; "prepare"
-runs the forward pass, and the times are of the backward pass alone.
+runs the forward pass, and the times are of the backward pass alone. A question "dense_decode" has "batch" and
+"new_tokens" too: that many queries of each sequence see all "tokens" keys. On a GPU a step is the replay of a captured
+graph, as the bench's own steps are.
 """
 
 from peer_session import TOLERANCE, WARM_UPS, dtype_of, first_line, serve
@@ -16,7 +18,7 @@ class Problem:
     def __init__(self, torch, device, question):
         self.torch = torch
         self.op, self.window = question["op"].removesuffix("_bwd"), int(question["window"])
-        self.is_backward = question["op"].endswith("_bwd")
+        self.is_backward, self.is_decode = question["op"].endswith("_bwd"), question["op"] == "dense_decode"
         self.tokens, self.v_dim = int(question["tokens"]), int(question["v_dim"])
         self.checked_queries = question["checked_queries"]
         self.dtype_name = question["dtype"]
@@ -25,14 +27,14 @@ class Problem:
         self.scale = int(question["qk_dim"]) ** -0.5
         generator = torch.Generator(device=device).manual_seed(1)
 
-        def draw(heads, dim):
-            shape = (1, self.tokens, int(heads), int(dim))
+        def draw(heads, dim, tokens=self.tokens):
+            shape = (int(question.get("batch", 1)), int(tokens), int(heads), int(dim))
             return torch.randn(shape, generator=generator, dtype=dtype, device=device)
 
-        self.q = draw(question["query_heads"], question["qk_dim"])
+        self.q = draw(question["query_heads"], question["qk_dim"], question.get("new_tokens", self.tokens))
         self.k = draw(question["kv_heads"], question["qk_dim"])
         self.v = draw(question["kv_heads"], question["v_dim"])
-        self.d_out = draw(question["query_heads"], question["v_dim"])
+        self.d_out = draw(question["query_heads"], question["v_dim"]) if self.is_backward else None
 
     def keys_and_values(self, expand, pad):
         """k and v, expanded to the query heads and v padded to the query's head size where that is wanted."""
@@ -47,7 +49,8 @@ class Problem:
         for query in self.checked_queries:
             first = max(0, query - self.window + 1) if self.op == "window" else 0
             q = self.q[0, query].double().unflatten(0, (-1, self.group))
-            k, v = (tensor[0, first : query + 1].double() for tensor in (self.k, self.v))
+            past = self.tokens if self.is_decode else query + 1
+            k, v = (tensor[0, first:past].double() for tensor in (self.k, self.v))
             weights = torch.softmax(torch.einsum("ghd,tgd->ght", q, k) * self.scale, dim=-1)
             expected = torch.einsum("ght,tgd->ghd", weights, v)
             if self.is_backward:
@@ -71,7 +74,7 @@ def sdpa_runner(problem, backend, expand, pad):
     def run():
         with torch.nn.attention.sdpa_kernel([backend]):
             out = torch.nn.functional.scaled_dot_product_attention(
-                q, k, v, is_causal=True, scale=problem.scale, enable_gqa=grouped
+                q, k, v, is_causal=not problem.is_decode, scale=problem.scale, enable_gqa=grouped
             )
         return out.transpose(1, 2)
 
@@ -149,10 +152,24 @@ def ready(problem, maker):
     return None, {"trouble": trouble}
 
 
+def captured(torch, run):
+    """Replays of a graph of `run`, which has run before. Each replay takes its times without Python's."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay
+
+
 def prepared(torch, device, question):
     problem = Problem(torch, device, question)
     for name, maker in implementations(problem, device):
-        yield name, *ready(problem, maker)
+        run, facts = ready(problem, maker)
+        if run and problem.is_decode and device != "cpu":
+            try:
+                run = captured(torch, run)
+            except Exception as refused:
+                run, facts = None, {"trouble": first_line(refused)}
+        yield name, run, facts
 
 
 if __name__ == "__main__":

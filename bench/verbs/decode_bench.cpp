@@ -44,20 +44,24 @@ void shareKeys(tools::OperatorInputs &history) {
 
 class DecodeBench {
 public:
-  DecodeBench(BenchDevice &device, const DecodeChoice &choice)
-      : device(device), choice(choice), accelerator(device.accelerator()) {}
+  DecodeBench(BenchDevice &device, const DecodeChoice &choice, PeerProcess *peers)
+      : device(device), choice(choice), accelerator(device.accelerator()), peers(peers) {}
 
   Result<nlohmann::ordered_json> run() {
+    nlohmann::ordered_json facts = {
+        {"steps", choice.samples}, {"warm_ups", choice.warmUps}, {"tuned", choice.tuned}, {"note", kNote}};
+    if (peers)
+      facts["peers"] = peers->versions();
     NSA_ASSIGN_OR_RETURN(
-        report, BenchReport::create(
-                    device.engine(false), choice.results, "decode",
-                    {{"steps", choice.samples}, {"warm_ups", choice.warmUps}, {"tuned", choice.tuned}, {"note", kNote}},
-                    {"heads", "batch", "S", "step us = us_total", "mean us = us_mean", "worst us = us_worst",
-                     "floor us = us_floor", "warm L2 us = us_warm", "empty kernels us = us_empty",
-                     "cmp us = us_branch_cmp", "sel us = us_branch_sel", "win us = us_branch_win", "rest us = us_rest",
-                     "reads = reads_actual", "expected = reads_expected"},
-                    {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win", "reads_actual", "reads_expected"},
-                     .fileField = "csv"}));
+        report,
+        BenchReport::create(
+            device.engine(false), choice.results, "decode", std::move(facts),
+            {"heads", "batch", "S", "step us = us_total", "mean us = us_mean", "worst us = us_worst",
+             "floor us = us_floor", "dense us = us_dense", "dense by = dense_by", "warm L2 us = us_warm",
+             "empty kernels us = us_empty", "cmp us = us_branch_cmp", "sel us = us_branch_sel",
+             "win us = us_branch_win", "rest us = us_rest", "reads = reads_actual", "expected = reads_expected"},
+            {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win", "reads_actual", "reads_expected"},
+             .fileField = "csv"}));
     for (const NamedSpec &named : choice.specs)
       for (const int64_t batch : choice.batches)
         for (const int64_t tokens : choice.tokens)
@@ -108,6 +112,48 @@ private:
                                                        std::to_string(right));
     }
     return int64_t{counts[reads.elements() - 1]};
+  }
+
+  // Dense decoding over as many keys as the first step has: the fastest implementation, and what each of them took. All
+  // new tokens see all keys.
+  void addDense(nlohmann::ordered_json &row, const Spec &spec, int64_t batch, int64_t tokens) {
+    std::vector<int64_t> queries(static_cast<size_t>(choice.newTokens));
+    std::iota(queries.begin(), queries.end(), 0);
+    const nlohmann::json question = {{"op", "dense_decode"},
+                                     {"dtype", dtypeName(spec.dtype)},
+                                     {"query_heads", spec.queryHeads},
+                                     {"kv_heads", spec.kvHeads},
+                                     {"qk_dim", spec.qkDim},
+                                     {"v_dim", spec.vDim},
+                                     {"batch", batch},
+                                     {"tokens", tokens + choice.newTokens},
+                                     {"new_tokens", choice.newTokens},
+                                     {"window", 0},
+                                     {"checked_queries", queries}};
+    const Result<PeerProcess::Peers> prepared = peers->prepare(question, device.flush());
+    std::vector<PeerProcess::Absent> absent;
+    if (prepared) {
+      absent = prepared->absent;
+      const std::vector<Result<Times>> times = measureInTurns(allOf(prepared->contenders), choice.samples);
+      for (size_t i = 0; i < times.size(); ++i) {
+        const Contender &contender = *prepared->contenders[i];
+        if (!times[i]) {
+          absent.push_back({contender.name(), times[i].status().error().message});
+          continue;
+        }
+        nlohmann::ordered_json entry = {{"implementation", contender.name()}, {"us", times[i]->medianMs * 1e3}};
+        entry.update(contender.facts());
+        if (row["us_dense"].is_null() || entry["us"] < row["us_dense"]) {
+          row["us_dense"] = entry["us"];
+          row["dense_by"] = contender.name();
+        }
+        row["dense"].push_back(std::move(entry));
+      }
+    } else {
+      absent.push_back({"peers", prepared.status().error().message});
+    }
+    for (const PeerProcess::Absent &one : absent)
+      row["dense"].push_back({{"implementation", one.name}, {"note", "does not serve: " + one.reason}});
   }
 
   Status measure(const NamedSpec &named, int64_t batch, int64_t tokens) {
@@ -178,6 +224,8 @@ private:
                                   {"us_mean", period.mean},
                                   {"us_worst", period.worst},
                                   {"us_floor", nullptr},
+                                  {"us_dense", nullptr},
+                                  {"dense_by", nullptr},
                                   {"us_warm", nullptr},
                                   {"us_empty", nullptr},
                                   {"us_branch_cmp", branches.cmp},
@@ -195,12 +243,15 @@ private:
     for (const nlohmann::json &launch : description["launches"])
       row["kernels"].push_back(
           {{"operator", launch["operator"]}, {"template", launch["template"]}, {"config", launch["config"]}});
+    if (peers)
+      addDense(row, spec, batch, tokens);
     return report->add(std::move(row));
   }
 
   BenchDevice &device;
   const DecodeChoice &choice;
   tools::Accelerator &accelerator;
+  PeerProcess *peers;
   std::optional<BenchReport> report;
 };
 
@@ -281,8 +332,8 @@ BranchTimes branchTimes(const std::vector<nsa_part_time> &parts) {
   return times;
 }
 
-Result<nlohmann::ordered_json> benchDecode(BenchDevice &device, const DecodeChoice &choice) {
-  return DecodeBench(device, choice).run();
+Result<nlohmann::ordered_json> benchDecode(BenchDevice &device, const DecodeChoice &choice, PeerProcess *peers) {
+  return DecodeBench(device, choice, peers).run();
 }
 
 } // namespace nsa::bench

@@ -6,6 +6,7 @@
 // Thread-safety: one thread.
 #pragma once
 
+#include "bench/measure/peer_process.h"
 #include "bench/verbs/length_bench.h"
 #include "tools/support/decode_run.h"
 
@@ -66,7 +67,8 @@ BranchTimes branchTimes(const std::vector<nsa_part_time> &parts);
 // Writes decode.json with all fields, and decode.csv with only the columns of nsa-vibe's bench: S, ms_total, ms_cmp,
 // ms_sel, ms_win, reads_actual, reads_expected. With several specs or batches, each spec and batch has its own file
 // decode_NAME_bN.csv. The bench fails when the number of tokens and compressed blocks that a step has read differs from
-// the result of readsOf.
-Result<nlohmann::ordered_json> benchDecode(BenchDevice &device, const DecodeChoice &choice);
+// the result of readsOf. Beside each row stands dense decoding by the implementations of `peers`, over as many keys and
+// with the same heads; null: none is measured.
+Result<nlohmann::ordered_json> benchDecode(BenchDevice &device, const DecodeChoice &choice, PeerProcess *peers);
 
 } // namespace nsa::bench

@@ -24,8 +24,8 @@ struct BenchFlags {
   std::vector<std::string> configs;
   EngineFlags engine;
   bench::LengthChoice choice;
-  std::string peers;
-  bool noPeers = false, json = false, store = false;
+  PeerFlags peers;
+  bool json = false, store = false;
   std::vector<Operator> operators;
   bool choosesLengths = false; // the verb does, where none were given
   bool isSearch = false;       // which always tunes, one length unless others were given
@@ -81,19 +81,7 @@ using Passes = Result<nlohmann::ordered_json> (*)(bench::BenchDevice &, const be
                                                   bench::PeerProcess *);
 template <Passes measured>
 Result<nlohmann::ordered_json> besidePeers(bench::BenchDevice &device, const BenchFlags &flags) {
-  std::unique_ptr<bench::PeerProcess> peers;
-  const bool asked = !flags.peers.empty();
-  if (!flags.noPeers && (asked || device.accelerator().isCuda())) {
-    Result<std::unique_ptr<bench::PeerProcess>> started = bench::PeerProcess::start(
-        asked ? flags.peers : bench::PeerProcess::shippedScript("torch_attention.py"), device.name());
-    // A script that the user named has to run. The usual script needs python3 and torch, which are optional.
-    if (!started && asked)
-      return started.status();
-    if (started)
-      peers = std::move(*started);
-    else
-      printWarning("other implementations are not measured: " + started.status().toString());
-  }
+  NSA_ASSIGN_OR_RETURN(const std::unique_ptr<bench::PeerProcess> peers, flags.peers.start(device));
   return measured(device, flags.choice, peers.get());
 }
 
@@ -151,10 +139,7 @@ std::pair<CLI::App &, BenchFlags &> addMeasuring(CLI::App &bench, Action &action
 
 void addPasses(CLI::App &bench, Action &action, const std::string &name, const std::string &purpose, Measure verb) {
   auto [command, flags] = addMeasuring(bench, action, {}, name, purpose, verb);
-  addOption(command, "--peers FILE", flags.peers,
-            "Script that measures other implementations (default, on a GPU: torch's); without any, dense attention is "
-            "ours");
-  command.add_flag("--no-peers", flags.noPeers, "Only this library");
+  flags.peers.addTo(command, "dense attention is ours");
 }
 
 void addSearch(CLI::App &bench, Action &action) {
@@ -199,6 +184,24 @@ void addSummarize(CLI::App &bench, Action &action) {
 }
 
 } // namespace
+
+void PeerFlags::addTo(CLI::App &command, const std::string &without) {
+  addOption(command, "--peers FILE", script,
+            "Script that measures other implementations (default, on a GPU: torch's); without any, " + without);
+  command.add_flag("--no-peers", none, "Only this library");
+}
+
+Result<std::unique_ptr<bench::PeerProcess>> PeerFlags::start(bench::BenchDevice &device) const {
+  if (none || (script.empty() && !device.accelerator().isCuda()))
+    return std::unique_ptr<bench::PeerProcess>();
+  Result<std::unique_ptr<bench::PeerProcess>> started = bench::PeerProcess::start(
+      script.empty() ? bench::PeerProcess::shippedScript("torch_attention.py") : script, device.name());
+  // A script that the user named has to run. The usual script needs python3 and torch, which are optional.
+  if (started || !script.empty())
+    return started;
+  printWarning("other implementations are not measured: " + started.status().toString());
+  return std::unique_ptr<bench::PeerProcess>();
+}
 
 Result<std::vector<bench::NamedSpec>> readSpecs(Operator op, const std::vector<std::string> &configs) {
   std::vector<bench::NamedSpec> specs;

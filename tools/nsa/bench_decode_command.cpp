@@ -18,6 +18,7 @@ struct DecodeFlags {
   bench::DecodeChoice choice;
   int32_t pageSize = -1; // -1: the configuration's
   std::string ignored;
+  PeerFlags peers;
   bool json = false;
 };
 
@@ -45,8 +46,10 @@ Status run(DecodeFlags &flags) {
         NSA_RETURN_IF_ERROR(choice.maximaOf(batch, tokens).validate(named.spec));
   }
   NSA_ASSIGN_OR_RETURN(bench::BenchDevice device, bench::BenchDevice::open(flags.engine.settings));
-  NSA_ASSIGN_OR_RETURN(const nlohmann::ordered_json report,
-                       measureAndPrint(choice, flags.json, [&] { return bench::benchDecode(device, choice); }));
+  NSA_ASSIGN_OR_RETURN(const std::unique_ptr<bench::PeerProcess> peers, flags.peers.start(device));
+  NSA_ASSIGN_OR_RETURN(const nlohmann::ordered_json report, measureAndPrint(choice, flags.json, [&] {
+                         return bench::benchDecode(device, choice, peers.get());
+                       }));
   if (!flags.json) {
     std::printf("\n%s\n", report.value("note", "").c_str());
     printResultsPlace(choice, "decode");
@@ -125,6 +128,7 @@ void addDecodeBench(CLI::App &bench, Action &action) {
             wholeWithin(0, 10000))
       ->capture_default_str();
   command->add_flag("--tune", choice.tuned, "Tune the kernels that have choices first");
+  flags->peers.addTo(*command, "dense decoding is not measured");
   flags->engine.addKernelBudget(*command);
   flags->engine.addDevice(*command);
   addShape(*command, *flags);

@@ -6,6 +6,7 @@
 #include "tools/nsa/command/command.h"
 
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -25,6 +26,17 @@ Result<nlohmann::ordered_json> measureAndPrint(bench::LengthChoice &choice, bool
                                                const std::function<Result<nlohmann::ordered_json>()> &measure);
 // Prints the paths of the files to which the results of the bench were written. A verb calls it last.
 void printResultsPlace(const bench::LengthChoice &choice, const std::string &name);
+
+// Which other implementations a verb measures beside this library.
+struct PeerFlags {
+  std::string script; // "": the usual one
+  bool none = false;
+
+  // Adds the options --peers and --no-peers. `without` says what the verb measures if there is no script.
+  void addTo(CLI::App &command, const std::string &without);
+  // Starts the script that the user named, or torch's on a GPU. Returns null, with a warning, if torch's cannot run.
+  Result<std::unique_ptr<bench::PeerProcess>> start(bench::BenchDevice &device) const;
+};
 
 void addDecodeBench(CLI::App &bench, Action &action);
 void addProgramBench(CLI::App &bench, Action &action);
