@@ -9,7 +9,7 @@ constexpr Mutant kStepMutants[] = {
      .operators = "decode",
      .file = "device/sm90/decode_select.cuh",
      .before = "const float bound = i <= place ? below : own;",
-     .after = "const float bound = i <= place ? own : below;",
+     .after = "const float bound = i / 4 >= place / 4 ? below : own;",
      .tests = "DecodeTest.BlocksThatTieAreRankedByNumberAcrossSegments"},
     {.name = "step-first-blocks-not-forced",
      .operators = "decode",

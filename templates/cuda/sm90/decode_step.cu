@@ -44,7 +44,7 @@
 //! const   query_bytes = (1 + compressed) * heads * (2 * qk_pad + 16)
 //! const   fixed_bytes = exchange_bytes + rank_bytes + rest_bytes + query_bytes
 //! const   key_bytes = 2 * (qk_pad + v_pad) + 32
-// Tiles of 32 keys are for heads and groups so large that two stages of 64 keys do not fit.
+// Tiles of 32 keys are for heads, groups and rooms so large that two stages of 64 keys do not fit.
 //! const   key_tile = fixed_bytes + 128 * key_bytes <= 232448 ? 64 : 32
 //! const   shared_bytes = fixed_bytes + stages * key_tile * key_bytes
 //! require shared_bytes <= 232448
@@ -126,14 +126,12 @@ NSA_DEVICE void finish_copies() {
   wait_copies<0>();
 }
 
-// Reports a broken rule once for its sequence.
+// Reports a broken rule once for its sequence. The arguments differ between kernels, so what uses them is a template.
 template <typename Args> NSA_DEVICE void report_code(const Args &args, const DecodePlace &place, int32 code) {
   if constexpr (Facts::kAppends)
     report(code != 0 && blockIdx.x == 0 && place.kv_head == 0, code, place.sequence, args.status);
 }
 
-// The arguments differ between kernels, so what uses them is a template.
-//
 // All threads of the block meet. `bad_page` says whether the thread has found a page that does not exist. Returns false
 // if a thread has.
 NSA_DEVICE bool begin(bool bad_page) {

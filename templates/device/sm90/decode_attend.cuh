@@ -1,7 +1,7 @@
 // Attention of the heads of a group over tiles of keys in shared memory, with the online softmax of
 // templates/tile/library/softmax.tile. Each warp attends 16 keys of a tile for 16 heads, and keeps the maxima, the sums
-// and the result of its keys in registers. So the warps of a block wait for each other at the end of a branch alone,
-// where decode_exchange.cuh adds up what they have.
+// and the result of its keys in registers. The warps of a block wait for each other at the end of a branch, where
+// decode_exchange.cuh adds up what they have, and at the tile that gets a new compressed row.
 #pragma once
 
 #include "pair.cuh"
@@ -29,7 +29,7 @@ template <typename Shape> struct WarpPlace {
 // has 168 registers.
 template <typename Shape> struct DecodeQueries {
   static constexpr int32 kSteps = Shape::kQkPad / 16;
-  static constexpr bool kHeld = 4 * kSteps + Shape::kColumns / 2 <= 96;
+  static constexpr bool kHeld = 4 * kSteps + Shape::kColumns / 2 < 96;
   static constexpr int32 kHeldSteps = kHeld ? kSteps : 1;
 
   NSA_DEVICE void load(unsigned char *queries, const WarpPlace<Shape> &at) {

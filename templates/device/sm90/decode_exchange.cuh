@@ -131,10 +131,9 @@ NSA_DEVICE void push_partials(DecodeAttention<Shape> &attention, const DecodeMem
           continue;
 #pragma unroll
         for (int32 row = 0; row < 2; ++row)
-#pragma unroll
-          for (int32 i = 0; i < 2; ++i)
-            sums[(at.key_warp * Shape::kHeads + at.head(row)) * Shape::kMergePitch + column + at.lane % 4 * 2 + i] =
-                attention.state.o[tile][2 * row + i];
+          *reinterpret_cast<Pair<float> *>(sums + (at.key_warp * Shape::kHeads + at.head(row)) * Shape::kMergePitch +
+                                           column + at.lane % 4 * 2) =
+              Pair<float>::make(attention.state.o[tile][2 * row], attention.state.o[tile][2 * row + 1]);
       }
       meet<Shape>();
     }

@@ -80,8 +80,8 @@ NSA_DEVICE DecodeLengths check_lengths(const Arguments &args, int32 sequence) {
   return {tokens, added, first, code};
 }
 
-// The pages of the sequence that a thread of those that attend looks at. The threads load them before the length says
-// which of them are used, because both loads wait for memory. They keep the table in shared memory, where there is room
+// The page numbers that one attending thread checks. The thread loads them before the length says which of them are
+// used, so that both loads wait for memory at the same time. They keep the table in shared memory, where there is room
 // for it: L1 forgets it when the cluster meets.
 template <typename Shape> struct DecodePages {
   static constexpr int32 kEntries = Shape::kTableEntries;

@@ -48,7 +48,8 @@ inline constexpr int32 kCounters = 4;
 
 // Returns how many of `scores` come before the one at `place`: the greater ones, and the equal ones that stand before
 // it. `scores` begins at a multiple of 16 bytes and is filled up with -inf to a multiple of four numbers. No number but
-// -inf is below -1. kCounters neighbouring lanes ask for one place, and all lanes of the warp ask.
+// -inf is below -1. The score at `place` is not -inf, or the result is of no use. kCounters neighbouring lanes ask for
+// one place, and all lanes of the warp ask.
 NSA_DEVICE int32 count_before(const float *scores, int32 count, int32 place) {
   const int32 lane = static_cast<int32>(threadIdx.x) % kCounters;
   const float own = scores[place];

@@ -45,21 +45,29 @@ template <typename Facts_> struct DecodeShape {
   static constexpr int32 kQkDim = Facts::kQkDim;
   static constexpr int32 kVDim = Facts::kVDim;
 
-  // Query heads are the rows of a product, 16 in an instruction. A row of K is padded to whole steps of 32 columns, and
-  // a row of V to 64 columns, which the warps divide.
+  // Query heads are the rows of a product, 16 in an instruction. A row of K is padded to a multiple of 32 columns, and
+  // a row of V to a multiple of 64, which the warps divide.
   static constexpr int32 kHeads = Facts::kHeads;
   static constexpr int32 kHeadTiles = kHeads / kSlabRows;
   static constexpr int32 kQkPad = Facts::kQkPad;
   static constexpr int32 kVPad = Facts::kVPad;
 
+  // Rows of a tile in shared memory lie 16 bytes further apart than their length. So the eight rows that ldmatrix reads
+  // at once lie in different banks.
+  static constexpr int32 kKPitch = 2 * kQkPad + 16;
+  static constexpr int32 kVPitch = 2 * kVPad + 16;
+  static constexpr int32 kKeyTile = Facts::kKeyTile;
+  static constexpr int32 kStageBytes = kKeyTile * (kKPitch + kVPitch);
+
   // A warp attends pieces of 16 keys of a tile for 16 heads. As many warps as a tile has pieces divide the keys among
   // them. Warps that are left divide the columns of V, and make the same scores. If 16 heads of a whole row of V would
-  // take more registers than a thread has, fewer warps divide the keys, and more the columns.
-  static constexpr int32 kKeyTile = Facts::kKeyTile;
+  // take more registers than a thread has, or if a tile has no room for the results of all warps that divide the keys,
+  // half as many divide the keys, and more the columns.
   static constexpr int32 kPieces = kKeyTile / kPieceKeys;
   static constexpr int32 kMostKeyWarps = kPieces < kWarps / kHeadTiles ? kPieces : kWarps / kHeadTiles;
   static constexpr bool kWide = kVPad * kHeadTiles * kMostKeyWarps / kWarps > 128;
-  static constexpr int32 kKeyWarps = kWide ? kMostKeyWarps / 2 : kMostKeyWarps;
+  static constexpr bool kCrowded = kStageBytes < 4 * kMostKeyWarps * kHeads * (16 + 8);
+  static constexpr int32 kKeyWarps = kWide || kCrowded ? kMostKeyWarps / 2 : kMostKeyWarps;
   static constexpr int32 kColumnWarps = kWarps / (kHeadTiles * kKeyWarps);
   static constexpr int32 kColumns = kVPad / kColumnWarps; // of a warp
   static_assert(kPieces % kKeyWarps == 0 && kColumns % 16 == 0 && kColumns <= 128, "warps divide a tile evenly");
@@ -86,17 +94,13 @@ template <typename Facts_> struct DecodeShape {
   static constexpr int32 kResults = kGroup * kVDim;
   static constexpr int32 kSlice = Facts::kSlice;
 
-  // Rows of a tile in shared memory lie 16 bytes further apart than their length. So the eight rows that ldmatrix reads
-  // at once lie in different banks.
-  static constexpr int32 kKPitch = 2 * kQkPad + 16;
-  static constexpr int32 kVPitch = 2 * kVPad + 16;
-  static constexpr int32 kStageBytes = kKeyTile * (kKPitch + kVPitch);
   static constexpr int32 kQueryBytes = kHeads * kKPitch;
   static constexpr int32 kQueryTiles = kCompressed ? 2 : 1; // q_cmp has a tile of its own
 
   // The warps of a block add up their results of a branch in the memory of its last tile, as many columns at a time as
-  // fit. Rows lie eight numbers further apart than their length, for the same reason.
-  static constexpr int32 kMostMergeColumns = (kStageBytes / (4 * kKeyWarps * kHeads) - 8) / 8 * 8;
+  // fit: a multiple of 16. Rows lie eight numbers further apart than their length. So the four rows that half a warp
+  // stores at once, eight numbers of each, lie in different banks.
+  static constexpr int32 kMostMergeColumns = (kStageBytes / (4 * kKeyWarps * kHeads) - 8) / 16 * 16;
   static constexpr int32 kMergeColumns = kMostMergeColumns < kVPad ? kMostMergeColumns : kVPad;
   static constexpr int32 kMergePitch = kMergeColumns + 8;
   static_assert(kMergeColumns > 0, "a tile has room for the results of all warps");

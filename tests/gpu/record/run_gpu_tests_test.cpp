@@ -167,8 +167,8 @@ TEST_F(RunGpuTests, EvidenceRunsEveryStep) {
   EXPECT_EQ(run("--evidence here").text.find("exit status 1"), std::string::npos);
 }
 
-// A part is a process, and every part has a test. What runs alone is not split, and under a sanitizer only what
-// compiles for seconds is.
+// A part is a process, and every part has a test. What runs alone is not split, and under a sanitizer a suite as small
+// as these is split only if its tests compile kernels.
 TEST_F(RunGpuTests, ASuiteIsSplitIntoPartsThatRunItsTests) {
   useStubs();
   std::string tests = "OperatorTest.\n  A\n  B\nFew.\n  A\n  B\n  C\nManyElements.\n  A\nMany.\n";
