@@ -29,8 +29,7 @@ protected:
   }
 
   // What a run of a plan that compares says, by part. Before the run its stream fills the workspace so many times.
-  static Parts compare(Session &session, const OperatorInputs &inputs, NamedTensors *outputs = nullptr,
-                       int fills = 1) {
+  static Parts compare(Session &session, const OperatorInputs &inputs, NamedTensors *outputs = nullptr, int fills = 1) {
     nsa_plan_options options = NSA_INIT(nsa_plan_options);
     options.compare = 1;
     Result<tools::PlanHandle> made =
