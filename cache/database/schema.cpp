@@ -213,8 +213,11 @@ FileVerdict checkHeader(const Connection &connection, FileKind kind, Clock::time
     return verdictOf(code);
   if (size == 0 && kind == FileKind::kDatabase)
     return FileVerdict::kUsable;
-  if (size < header.size() || std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0)
+  if (size < kMagic.size() || std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0)
     return FileVerdict::kForeign;
+  // Who made the file may have died in its first write: a database that is shorter than its header holds nothing.
+  if (size < header.size())
+    return kind == FileKind::kDatabase ? FileVerdict::kUsable : FileVerdict::kForeign;
   const auto numberAt = [&](size_t offset) {
     uint32_t number = 0;
     for (size_t i = 0; i < sizeof number; ++i)

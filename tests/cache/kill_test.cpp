@@ -160,5 +160,27 @@ TEST_F(KillTest, TheFirstTuningMayDieAtAnyMoment) {
     EXPECT_GE(insideTransaction * 5, killed) << "at least 20 % are to be inside a transaction";
 }
 
+// The third write of a new cache is the first page of its file. sqlite's header has 100 bytes.
+TEST_F(KillTest, TheFirstPageMayBeTornAnywhere) {
+  constexpr uint64_t kPageBytes = 4096;
+  for (const uint64_t share : {1, 3, 5, 6, 7, 128}) {
+    SCOPED_TRACE(share);
+    test::SharedPage<Progress> progress;
+    progress->watch.fatalWrite = 3;
+    progress->watch.fatalShare = share;
+    const pid_t child = startProcess([&] {
+      test::DeathWatch::install(progress->watch);
+      tuneAll(*progress);
+    });
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "status " << status;
+    EXPECT_EQ(std::filesystem::file_size(path), kPageBytes * share / 256);
+    expectWholeFile(*progress);
+    expectNextRunRight(NSA_MISS_DEFAULT, *progress);
+    removeFiles();
+  }
+}
+
 } // namespace
 } // namespace nsa
