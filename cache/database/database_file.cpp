@@ -78,8 +78,8 @@ FileVerdict adopt(const fs::path &path, Connection connection, bool mayWrite, Jo
                   DatabaseFile &file) {
   // Only what stands at the path was judged. The header comes before anything that would take a lock or look at a log:
   // a file of somebody else stays as it is.
-  FileVerdict verdict =
-      connection.hasMoved() ? FileVerdict::kReplaced : checkHeader(connection, FileKind::kDatabase, end);
+  FileVerdict verdict = connection.hasMoved() ? FileVerdict::kReplaced
+                                              : checkHeader(connection, FileKind::kDatabase, end, hasJournal(path));
   if (verdict == FileVerdict::kUsable)
     verdict = adoptDatabase(connection, mayWrite, journal, end);
   if (connection.hasMoved()) // another process found it damaged and renamed it aside

@@ -206,8 +206,8 @@ FileVerdict verdictOf(int code) {
   }
 }
 
-FileVerdict checkHeader(const Connection &connection, FileKind kind, Clock::time_point end) {
-  std::array<std::byte, kHeaderBytes> header;
+FileVerdict checkHeader(const Connection &connection, FileKind kind, Clock::time_point end, bool isUnfinished) {
+  std::array<std::byte, kHeaderBytes> header{};
   size_t size = 0;
   if (int code = waitWhileBusy(end, [&] { return connection.readHead(header, size); }))
     return verdictOf(code);
@@ -215,9 +215,6 @@ FileVerdict checkHeader(const Connection &connection, FileKind kind, Clock::time
     return FileVerdict::kUsable;
   if (size < kMagic.size() || std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0)
     return FileVerdict::kForeign;
-  // Who made the file may have died in its first write: a database that is shorter than its header holds nothing.
-  if (size < header.size())
-    return kind == FileKind::kDatabase ? FileVerdict::kUsable : FileVerdict::kForeign;
   const auto numberAt = [&](size_t offset) {
     uint32_t number = 0;
     for (size_t i = 0; i < sizeof number; ++i)
@@ -225,6 +222,11 @@ FileVerdict checkHeader(const Connection &connection, FileKind kind, Clock::time
     return number;
   };
   const uint32_t application = numberAt(kApplicationIdOffset);
+  // Who made the file may have died in its first write, which the journal takes back.
+  if (size < header.size()) {
+    const bool mayBeOurs = size < kApplicationIdOffset + sizeof application || application == applicationOf(kind);
+    return isUnfinished && mayBeOurs ? FileVerdict::kUsable : FileVerdict::kForeign;
+  }
   // Who made the file may have died before it said whose it is: a database of one page holds nothing.
   const bool isEmpty = kind == FileKind::kDatabase && application == 0 && numberAt(kPageCountOffset) <= 1;
   if (application != applicationOf(kind) && !isEmpty)

@@ -36,8 +36,10 @@ FileVerdict verdictOf(int code);
 
 // Checks that the file's header is of the given kind, or that the file is an empty database; a file of any other kind
 // must not be changed. checkHeader returns kUsable, kForeign, kNewer (databases only), or verdictOf(code) if a read
-// failed. checkHeader waits for a locked file until `end`.
-FileVerdict checkHeader(const sqlite::Connection &connection, FileKind kind, std::chrono::steady_clock::time_point end);
+// failed. checkHeader waits for a locked file until `end`. If `isUnfinished` is true, the file has a rollback journal,
+// and may end within its header.
+FileVerdict checkHeader(const sqlite::Connection &connection, FileKind kind, std::chrono::steady_clock::time_point end,
+                        bool isUnfinished = false);
 
 // Checks that the file is a kernel database, and sets the options of the connection. If `mayWrite` is true,
 // adoptDatabase makes the schema in an empty file and brings an older schema up to date. A database with an older

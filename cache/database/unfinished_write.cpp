@@ -43,7 +43,8 @@ FileVerdict takeBackUnfinished(const fs::path &path, Journal journal, std::chron
   if (!connection)
     return verdictOf(code);
   // Before anything that rolls back: a file of somebody else stays as it is.
-  if (const FileVerdict verdict = checkHeader(connection, FileKind::kDatabase, end); verdict != FileVerdict::kUsable)
+  if (const FileVerdict verdict = checkHeader(connection, FileKind::kDatabase, end, true);
+      verdict != FileVerdict::kUsable)
     return verdict;
   const auto left = std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now());
   connection.setBusyTimeout(std::max(left, milliseconds(0)));
