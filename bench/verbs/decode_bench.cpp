@@ -116,20 +116,13 @@ private:
 
   // Dense decoding over as many keys as the first step has: the fastest implementation, and what each of them took. All
   // new tokens see all keys.
-  void addDense(nlohmann::ordered_json &row, const Spec &spec, int64_t batch, int64_t tokens) {
+  void addDense(nlohmann::ordered_json &row, int64_t tokens) {
     std::vector<int64_t> queries(static_cast<size_t>(choice.newTokens));
     std::iota(queries.begin(), queries.end(), 0);
-    const nlohmann::json question = {{"op", "dense_decode"},
-                                     {"dtype", dtypeName(spec.dtype)},
-                                     {"query_heads", spec.queryHeads},
-                                     {"kv_heads", spec.kvHeads},
-                                     {"qk_dim", spec.qkDim},
-                                     {"v_dim", spec.vDim},
-                                     {"batch", batch},
-                                     {"tokens", tokens + choice.newTokens},
-                                     {"new_tokens", choice.newTokens},
-                                     {"window", 0},
-                                     {"checked_queries", queries}};
+    nlohmann::json question = {
+        {"op", "dense_decode"}, {"tokens", tokens + choice.newTokens}, {"window", 0}, {"checked_queries", queries}};
+    for (const char *field : {"dtype", "query_heads", "kv_heads", "qk_dim", "v_dim", "batch", "new_tokens"})
+      question[field] = row[field];
     const Result<PeerProcess::Peers> prepared = peers->prepare(question, device.flush());
     std::vector<PeerProcess::Absent> absent;
     if (prepared) {
@@ -244,7 +237,7 @@ private:
       row["kernels"].push_back(
           {{"operator", launch["operator"]}, {"template", launch["template"]}, {"config", launch["config"]}});
     if (peers)
-      addDense(row, spec, batch, tokens);
+      addDense(row, tokens);
     return report->add(std::move(row));
   }
 
