@@ -449,6 +449,7 @@ void waitBarrier(uint32_t address, int parity) {
 void push(uint32_t address, const void *value, int bytes, uint32_t barrierAddress) {
   check(self->clusterArrivals > 0 && self->clusterArrivals <= self->block->cluster->generation,
         "a thread writes to another block before the cluster has met");
+  check(state->launch->cluster > 1, "st.async needs a cluster of at least two blocks");
   Block &block = blockOf(address);
   check(&blockOf(barrierAddress) == &block, "st.async counts at an mbarrier of another block");
   check(block.memory != nullptr, "st.async to a block that has ended");

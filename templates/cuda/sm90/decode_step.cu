@@ -229,8 +229,10 @@ template <typename Args> NSA_DEVICE void step(const Args &args) {
     load(args, place, memory, warp - Shape::kWarps);
 }
 
-// A block alone is a cluster too: in a launch without clusters, mbarriers never count what st.async stores.
-extern "C" __global__ void __cluster_dims__(${cluster}, 1, 1)
+extern "C" __global__ void
+#if ${cluster} > 1
+__cluster_dims__(${cluster}, 1, 1)
+#endif
     __launch_bounds__(Shape::kAllThreads, 1) decode_step_sm90(const __grid_constant__ Arguments args) {
   step(args);
 }

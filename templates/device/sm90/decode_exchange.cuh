@@ -17,18 +17,20 @@ template <typename Shape> NSA_DEVICE int32 slice_size(int32 rank) {
 
 // One thread prepares the mbarriers of the block. Each waits for the bytes of its messages from all blocks.
 template <typename Shape> NSA_DEVICE void make_barriers(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
-  constexpr int32 kSoftmaxBytes = Shape::kCluster * Shape::kGroup * 8;
-  const int32 partial_bytes = Shape::kCluster * slice_size<Shape>(place.rank) * 4;
-  const auto make = [&](int32 message, int32 bytes) {
-    const uint32 barrier = shared_address(memory.barrier(message));
-    barrier_init(barrier, 1);
-    barrier_arrive_expect(barrier, bytes);
-  };
-  make(kCmpSoftmax, kSoftmaxBytes);
-  make(kCmpPartials, partial_bytes);
-  make(kProposals, (Shape::kCluster - 1) * place.proposed * 8);
-  make(kWinPartials, kSoftmaxBytes + partial_bytes);
-  make(kSelPartials, kSoftmaxBytes + partial_bytes);
+  if constexpr (Shape::kCluster > 1) {
+    constexpr int32 kSoftmaxBytes = Shape::kCluster * Shape::kGroup * 8;
+    const int32 partial_bytes = Shape::kCluster * slice_size<Shape>(place.rank) * 4;
+    const auto make = [&](int32 message, int32 bytes) {
+      const uint32 barrier = shared_address(memory.barrier(message));
+      barrier_init(barrier, 1);
+      barrier_arrive_expect(barrier, bytes);
+    };
+    make(kCmpSoftmax, kSoftmaxBytes);
+    make(kCmpPartials, partial_bytes);
+    make(kProposals, (Shape::kCluster - 1) * place.proposed * 8);
+    make(kWinPartials, kSoftmaxBytes + partial_bytes);
+    make(kSelPartials, kSoftmaxBytes + partial_bytes);
+  }
 #pragma unroll
   for (int32 stage = 0; stage < Shape::kStages; ++stage) {
     barrier_init(shared_address(memory.full(stage)), Shape::kLoaders * kWarpSize);
@@ -43,10 +45,33 @@ NSA_DEVICE int32 softmax_message(int32 branch) {
 }
 NSA_DEVICE int32 partials_message(int32 branch) { return branch == kCmp ? kCmpPartials : softmax_message(branch); }
 
+// Stores numbers, two or four floats, at `target` in the shared memory of a block of the cluster, as a part of a
+// message. A block that has no neighbours stores them plainly: st.async serves clusters of at least two blocks.
+template <typename Shape, int32 kCount>
+NSA_DEVICE void send(const DecodeMemory<Shape> &memory, int32 message, int32 receiver, float *target,
+                     const float (&numbers)[kCount]) {
+  static_assert(kCount == 2 || kCount == 4, "st.async stores two or four numbers");
+  if constexpr (Shape::kCluster == 1) {
+#pragma unroll
+    for (int32 i = 0; i < kCount; ++i)
+      target[i] = numbers[i];
+  } else {
+    const uint32 to = cluster_address(shared_address(target), receiver);
+    const uint32 barrier = cluster_address(shared_address(memory.barrier(message)), receiver);
+    if constexpr (kCount == 2)
+      push_words(to, __float_as_uint(numbers[0]), __float_as_uint(numbers[1]), barrier);
+    else
+      push_quad(to, numbers, barrier);
+  }
+}
+
 // Waits for all messages of a kind. The wait acquires for the threads of the block alone, which is enough for bytes in
 // its own shared memory. Acquired for the cluster, it would empty the L1 cache each time.
 template <typename Shape> NSA_DEVICE void await(const DecodeMemory<Shape> &memory, int32 message) {
-  barrier_wait(shared_address(memory.barrier(message)), 0);
+  if constexpr (Shape::kCluster == 1)
+    meet<Shape>();
+  else
+    barrier_wait(shared_address(memory.barrier(message)), 0);
 }
 
 // The maximum of a head over the keys of the block. `sum` becomes the sum of its weights, if it is asked for.
@@ -84,15 +109,12 @@ NSA_DEVICE void push_softmax(const DecodeAttention<Shape> &attention, const Deco
     }
   }
   meet<Shape>();
-  const uint32 barrier = shared_address(memory.barrier(message));
 #pragma unroll 1
   for (int32 i = threadIdx.x; i < Shape::kCluster * Shape::kGroup; i += Shape::kThreads) {
-    const int32 receiver = i / Shape::kGroup;
     const int32 head = i % Shape::kGroup;
-    float sum;
-    const float top = add_parts(memory, branch, head, attention.scale, &sum);
-    push_words(cluster_address(shared_address(memory.softmax(branch, rank, head)), receiver), __float_as_uint(top),
-               __float_as_uint(sum), cluster_address(barrier, receiver));
+    float numbers[2];
+    numbers[0] = add_parts(memory, branch, head, attention.scale, &numbers[1]);
+    send(memory, message, i / Shape::kGroup, memory.softmax(branch, rank, head), numbers);
   }
 }
 
@@ -103,8 +125,6 @@ NSA_DEVICE void push_partials(DecodeAttention<Shape> &attention, const DecodeMem
                               int32 branch, int32 message) {
   constexpr int32 kQuads = Shape::kMergeColumns / 4;
   const WarpPlace<Shape> &at = attention.at;
-  const uint32 partials = shared_address(memory.partials(branch, rank));
-  const uint32 barrier = shared_address(memory.barrier(message));
   // A block without keys of the branch has no tile either, and sends zeros.
   const bool has_keys = attention.tiles > 0;
   float *sums = reinterpret_cast<float *>(attention.last_tile());
@@ -154,8 +174,7 @@ NSA_DEVICE void push_partials(DecodeAttention<Shape> &attention, const DecodeMem
             sum[j] += __uint_as_float(quad.words[j]);
         }
       const int32 element = head * Shape::kVDim + first + column;
-      const int32 owner = element / Shape::kSlice;
-      push_quad(cluster_address(partials + element % Shape::kSlice * 4, owner), sum, cluster_address(barrier, owner));
+      send(memory, message, element / Shape::kSlice, memory.partials(branch, rank) + element % Shape::kSlice, sum);
     }
   }
   if constexpr (Shape::kQkDim < Shape::kQkPad)
