@@ -59,7 +59,7 @@ uint64_t draw() {
 
 // Goes on at `to`. Returns when something switches back to `from`.
 void switchTo(Place &to, Place &from) {
-#ifdef __SANITIZE_ADDRESS__ // The sanitizer takes a longjmp to another stack for an error.
+#ifdef NSA_ADDRESS_SANITIZER // The sanitizer takes a longjmp to another stack for an error.
   swapcontext(&from.context, &to.context);
 #else // A longjmp, unlike swapcontext, asks nothing of the operating system.
   if (_setjmp(from.jump) != 0)

@@ -235,8 +235,8 @@ TEST(CompileMatrix, TurnsTogetherCompileEverything) {
 
 // The first digits of a digest: each turn is some revision's.
 TEST(CompileMatrix, ARevisionHasOneTurn) {
-  EXPECT_EQ(Turn::of("0000001700112233").number, 11u);
-  EXPECT_EQ(Turn::of("ffffffff").number, 0xffffffffu % 12);
+  EXPECT_EQ(Turn::of("0000002b00112233").number, 19u);
+  EXPECT_EQ(Turn::of("ffffffff").number, 0xffffffffu % 24);
   EXPECT_FALSE(Turn::of("ffffffff").isAll);
 }
 

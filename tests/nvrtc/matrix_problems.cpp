@@ -269,7 +269,7 @@ std::vector<CompileCall> stepProblems(const Turn &turn) {
   return calls;
 }
 
-// What one architecture each compiles in every second turn; all six have their share. A text is the same for each, but
+// What one architecture each compiles in every fourth turn; all six have their share. A text is the same for each, but
 // for what its shared memory admits.
 std::vector<CompileCall> cornerProblems() {
   std::vector<CompileCall> calls;
@@ -307,7 +307,7 @@ std::vector<CompileCall> cornerProblems() {
 }
 
 // What depends on the length of a list, where lists are longer than half of the longest. An architecture compiles each
-// length in one type every second turn, and in six turns in all types. `select` has its lists in shared memory and
+// length in one type every fourth turn, and in twelve turns in all types. `select` has its lists in shared memory and
 // `ascend` has them in registers. In other kernels the length is only a constant, so the longest lists are enough.
 std::vector<CompileCall> longListProblems(const Turn &turn, size_t architecture) {
   constexpr std::pair<DType, int> kTypesAndGroups[] = {{DType::kBf16, 16}, {DType::kF16, 128}, {DType::kF32, 1}};
@@ -315,7 +315,7 @@ std::vector<CompileCall> longListProblems(const Turn &turn, size_t architecture)
   std::vector<CompileCall> calls;
   for (size_t count = 0; count < std::size(kCounts); ++count)
     for (size_t type = 0; type < std::size(kTypesAndGroups); ++type) {
-      if (!turn.takes(count + 2 * type + architecture, 2 * std::size(kTypesAndGroups)))
+      if (!turn.takes(count + 4 * type + architecture, 4 * std::size(kTypesAndGroups)))
         continue;
       const auto &[dtype, group] = kTypesAndGroups[type];
       WholeShape shape{dtype, 128, 128, group, kForward};
@@ -383,7 +383,7 @@ std::vector<CompileCall> problemsOf(const Turn &turn, size_t architecture) {
       calls.push_back(all[i]);
   const std::vector<CompileCall> corners = cornerProblems();
   for (size_t i = 0; i < corners.size(); ++i)
-    if (i % std::size(kArchitectures) == architecture && turn.takes(i / std::size(kArchitectures), 2))
+    if (i % std::size(kArchitectures) == architecture && turn.takes(i / std::size(kArchitectures), 4))
       calls.push_back(corners[i]);
   addNew(calls, longListProblems(turn, architecture));
   if (std::string_view(kArchitectures[architecture]) == "sm_90a")
@@ -426,27 +426,27 @@ std::vector<CompileCall> configCornerProblems(const Turn &turn) {
   const CompileCall window = attentionCall(kShapes[0], "window"),
                     dense = attentionCall({64, 64, 8, "fp32", 1}, "dense");
   add(window, "sm_90a", "row_attention");
-  if (turn.takes(0, 4))
+  if (turn.takes(0, 8))
     add(window, "sm_86");
-  if (turn.takes(2, 4))
+  if (turn.takes(2, 8))
     add(stepCall({DType::kBf16, 128, 128, 16, 64}), "sm_90a");
-  if (turn.takes(1, 4))
+  if (turn.takes(4, 8))
     add(window, "sm_90a", "attention");
-  if (turn.takes(2, 4))
+  if (turn.takes(6, 8))
     add(window, "sm_90a", kHopperTemplate);
-  if (turn.takes(3, 4))
+  if (turn.takes(1, 8))
     add(dense, "sm_120a");
   // Nor do the others use any that attention does not.
-  if (turn.takes(0, 2))
+  if (turn.takes(3, 4))
     add(combineCall("combine", 128, 16, "bf16", 0, "softmax", 0), "sm_80");
-  if (turn.takes(1, 2))
+  if (turn.takes(1, 4))
     add(combineCall("combine", 64, 8, "fp32", 1, "sigmoid", 1), "sm_90a");
   const char *kinds[] = {"mean", "mlp"}; // whose first product is the linear one's
   for (size_t i = 0; i < 2; ++i)
-    if (turn.takes(i, 2))
+    if (turn.takes(1 + 2 * i, 4))
       add(compressCall({kinds[i], "bf16", 64, 48, 32, 16, 0, 64, "gelu"}), "sm_86");
   for (const CompileCall &call : callsOf({DType::kBf16, 128, 64, 16, 64}, kPrompt))
-    if (call.op == "select" ? turn.takes(0, 2) : (call.op == "append" || call.op == "sel") && turn.takes(1, 2))
+    if (call.op == "select" ? turn.takes(5, 8) : (call.op == "append" || call.op == "sel") && turn.takes(3, 8))
       add(call, call.op == "select" ? "sm_100a" : "sm_89");
   return calls;
 }

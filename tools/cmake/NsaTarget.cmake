@@ -11,16 +11,26 @@ set_target_properties(nsa_sqlite PROPERTIES
 find_library(NSA_ZSTD_STATIC libzstd.a REQUIRED)
 find_library(NSA_SODIUM_STATIC libsodium.a REQUIRED)
 
-# Warnings and sanitizers of a target of ours.
+# Warnings and sanitizers of a target of ours. UNINSTRUMENTED: the address sanitizer's build does not watch its code. It is
+# what tests and not what is tested, and takes most of the time of that build. The thread sanitizer has to see all threads.
+# Sources ask for a sanitizer by NSA_ADDRESS_SANITIZER and NSA_THREAD_SANITIZER, which all targets of its build have.
 function(nsa_flags target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNINSTRUMENTED" "" "")
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wno-unused-parameter -ffunction-sections -fdata-sections
     -fPIC # in executables too, for which the rest of CMake says -fPIE: precompiled headers have one of the two
     $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>) # so ccache knows them again
   if(NSA_SANITIZE)
+    if(NSA_SANITIZE MATCHES "address")
+      target_compile_definitions(${target} PRIVATE NSA_ADDRESS_SANITIZER)
+    else()
+      target_compile_definitions(${target} PRIVATE NSA_THREAD_SANITIZER)
+    endif()
     # Every finding ends the program. Kernels made at run time have no type before their entry, which `function` reads.
-    target_compile_options(${target} PRIVATE
-      -fsanitize=${NSA_SANITIZE} -fno-sanitize=function -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    if(NOT arg_UNINSTRUMENTED OR NSA_FUZZ OR NSA_SANITIZE STREQUAL "thread")
+      target_compile_options(${target} PRIVATE
+        -fsanitize=${NSA_SANITIZE} -fno-sanitize=function -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    endif()
     target_link_options(${target} PRIVATE -fsanitize=${NSA_SANITIZE})
   endif()
   if(NSA_FUZZ)
@@ -80,12 +90,16 @@ if(NSA_FUZZ) # runs it a million times
   set(nsa_unoptimized "")
 endif()
 
-# nsa_common_headers(name [INCLUDES folder ...] [LIBS target ...] [OPTIONS option ...] HEADERS <a> ...)
+# nsa_common_headers(name [UNINSTRUMENTED] [INCLUDES folder ...] [LIBS target ...] [OPTIONS option ...] HEADERS <a> ...)
 # Headers that most files of a kind include, parsed once. They replace no #include: the preset gcc compiles without them.
 function(nsa_common_headers name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;OPTIONS;INCLUDES;HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNINSTRUMENTED" "" "LIBS;OPTIONS;INCLUDES;HEADERS")
   add_library(${name} OBJECT ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/common_headers.cpp)
-  nsa_flags(${name})
+  set(instrumentation "")
+  if(arg_UNINSTRUMENTED)
+    set(instrumentation UNINSTRUMENTED)
+  endif()
+  nsa_flags(${name} ${instrumentation})
   target_include_directories(${name} SYSTEM PRIVATE ${arg_INCLUDES})
   target_compile_options(${name} PRIVATE ${arg_OPTIONS})
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
@@ -103,19 +117,24 @@ if(NSA_SANITIZE AND CMAKE_CXX_FLAGS_RELWITHDEBINFO MATCHES "-O0")
   set(nsa_elements -O2)
 endif()
 
-# nsa_target(target [HEADERS name] [UNOPTIMIZED | ELEMENTS]): a target of ours. Public headers of the repository are found
-# from its root. What is precompiled by nsa_common_headers(name) must have been made with the same options.
+# nsa_target(target [HEADERS name] [UNOPTIMIZED | ELEMENTS] [UNINSTRUMENTED]): a target of ours. Public headers of the
+# repository are found from its root. What is precompiled by nsa_common_headers(name) must have been made with the same
+# options.
 # ELEMENTS: its loops run over the elements of tensors, the bytes of kernels or many times.
 function(nsa_target target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "UNOPTIMIZED;ELEMENTS" "HEADERS" "")
-  nsa_flags(${target})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNOPTIMIZED;ELEMENTS;UNINSTRUMENTED" "HEADERS" "")
+  set(instrumentation "")
+  if(arg_UNINSTRUMENTED)
+    set(instrumentation UNINSTRUMENTED)
+  endif()
+  nsa_flags(${target} ${instrumentation})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   if(arg_UNOPTIMIZED)
     target_compile_options(${target} PRIVATE ${nsa_unoptimized})
   endif()
   if(arg_ELEMENTS AND nsa_elements)
     target_compile_options(${target} PRIVATE ${nsa_elements})
-  elseif(arg_HEADERS)
+  elseif(arg_HEADERS AND NOT (arg_ELEMENTS AND arg_UNINSTRUMENTED AND NSA_SANITIZE)) # which the headers are not
     target_precompile_headers(${target} REUSE_FROM ${arg_HEADERS})
   endif()
 endfunction()

@@ -20,10 +20,8 @@ class Accelerator;
 // The number of guard bytes on each side of a buffer. The guard bytes are longer than one head's row in any tensor, so
 // a write to the row in front of the buffer or behind it is found. In a build with the address sanitizer, buffers have
 // no guard bytes, because the sanitizer itself finds writes of host code outside of a buffer.
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef NSA_ADDRESS_SANITIZER
 inline constexpr size_t kGuardBytes = 0;
-#elif defined(__has_feature)
-inline constexpr size_t kGuardBytes = __has_feature(address_sanitizer) ? 0 : 4096;
 #else
 inline constexpr size_t kGuardBytes = 4096;
 #endif

@@ -216,7 +216,7 @@ TEST_F(Program, BadFilesAreNamedAndNothingIsWritten) {
 }
 
 TEST_F(Program, TensorsBeyondTheMemoryAreAFailureNotACrash) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(NSA_ADDRESS_SANITIZER) || defined(NSA_THREAD_SANITIZER)
   GTEST_SKIP() << "a sanitizer needs the address space";
 #endif
   // A hole of 8 GiB in a file that says it is q, read with 1 GiB of address space.

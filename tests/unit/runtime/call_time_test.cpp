@@ -28,7 +28,7 @@ double microsecondsOf(Operator op) {
 
 // nsa_bwd has more than twice the tensors of nsa, and compares pairs of them.
 TEST(CallTime, OfAGradientFollowsItsTensors) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(NSA_ADDRESS_SANITIZER) || defined(NSA_THREAD_SANITIZER)
   GTEST_SKIP() << "a sanitizer's time is not the library's";
 #endif
   const double forward = microsecondsOf(Operator::kNsa), backward = microsecondsOf(Operator::kNsaBwd);

@@ -6,10 +6,8 @@
 #include <cstddef>
 
 // Sanitizers have such functions of their own, which may not be replaced.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(NSA_ADDRESS_SANITIZER) || defined(NSA_THREAD_SANITIZER)
 #define NSA_COUNTS_CALLS 0
-#elif defined(__has_feature)
-#define NSA_COUNTS_CALLS !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 #else
 #define NSA_COUNTS_CALLS 1
 #endif

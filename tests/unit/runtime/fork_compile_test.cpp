@@ -34,10 +34,10 @@ Status planNew(EngineHandle &handle, int32_t dim) {
 }
 
 TEST(ForkCompile, AChildCompilesOrIsToldWhyNot) {
-#if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
+#ifdef NSA_THREAD_SANITIZER
   GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
 #endif
-#if defined(__SANITIZE_ADDRESS__) || (defined(__has_feature) && __has_feature(address_sanitizer))
+#ifdef NSA_ADDRESS_SANITIZER
   // Seen in a debugger, once in about a thousand forks: the child's free() spins in Quarantine::Drain.
   GTEST_SKIP() << "the address sanitizer's quarantine stays locked in a child whose parent was freeing memory";
 #endif

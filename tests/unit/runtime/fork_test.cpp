@@ -85,7 +85,7 @@ struct Call {
 class Fork : public testing::Test {
 protected:
   void SetUp() override {
-#if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
+#ifdef NSA_THREAD_SANITIZER
     GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
 #endif
     for (int32_t window = 1; window <= kWindows; window *= 2) {

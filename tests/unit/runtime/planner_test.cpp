@@ -359,7 +359,7 @@ TEST_F(PlannerTest, AForcedTemplateIsComparedWithTheTileProgramToo) {
 }
 
 TEST_F(PlannerTest, WithoutMemoryForTuningTheDefaultServes) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(NSA_ADDRESS_SANITIZER) || defined(NSA_THREAD_SANITIZER)
   GTEST_SKIP() << "a sanitizer ends the process instead of refusing memory";
 #endif
   spec.queryHeads = spec.kvHeads = 1 << 30; // 2^48 bytes of keys, more than any address space

@@ -233,7 +233,7 @@ TEST_F(TunedCallback, PlansThatAreHeldBringNoMoreCalls) {
 class EndingHost : public TunedCallback {
 protected:
   void expectEnd(const std::function<void()> &host) {
-#if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
+#ifdef NSA_THREAD_SANITIZER
     GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
 #endif
     const pid_t child = fork();

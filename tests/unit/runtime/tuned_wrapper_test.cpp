@@ -124,7 +124,7 @@ TEST_F(TunedWrapper, AnEmptyFunctionIsNoCallback) {
 // It is forbidden, and the log says so; the function that runs is not freed. The engine is left behind, so a process of
 // its own does it.
 TEST_F(TunedWrapper, AFunctionThatDestroysItsEngineIsKeptUntilItReturns) {
-#if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
+#ifdef NSA_THREAD_SANITIZER
   GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
 #endif
   const pid_t child = fork();

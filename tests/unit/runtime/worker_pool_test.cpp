@@ -84,7 +84,7 @@ TEST(WorkerPool, ScratchGrowsWhileOthersRun) {
 }
 
 TEST(WorkerPool, AChildGetsItsOwnWorkers) {
-#if defined(__SANITIZE_THREAD__)
+#ifdef NSA_THREAD_SANITIZER
   GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
 #endif
   WorkerPool pool(3);
