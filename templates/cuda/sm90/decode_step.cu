@@ -5,6 +5,8 @@
 //
 // A cluster of blocks serves one token of one sequence and one key/value head. Each block attends a part of the keys of
 // each branch (decode_place.cuh, decode_attend.cuh), which warps of their own load (decode_ring.cuh, decode_loader.cuh).
+// A team of warps attends the window beside the others (decode_team.cuh).
+//
 // Blocks send what they find straight into the shared memory of the block that needs it (decode_exchange.cuh): the
 // maxima and sums of the compressed branch, which make the probabilities, the best selection blocks
 // (decode_select.cuh), and the results, of which each block adds up a slice (decode_result.cuh). A warp of its own
@@ -46,7 +48,12 @@
 //! const   key_bytes = 2 * (qk_pad + v_pad) + 32
 // Tiles of 32 keys are for heads, groups and rooms so large that two stages of 64 keys do not fit.
 //! const   key_tile = fixed_bytes + 128 * key_bytes <= 232448 ? 64 : 32
-//! const   shared_bytes = fixed_bytes + stages * key_tile * key_bytes
+// The window has a team of its own where another branch is attended beside it, where four warps have registers for the
+// results of all heads, and where two stages of 32 keys fit beside two stages of the main team.
+//! const   team_bytes = 64 * key_bytes + 16 * heads + 640
+//! const   team_fits = fixed_bytes + team_bytes + 2 * key_tile * key_bytes <= 232448
+//! const   window_team = branches > 4 && heads * v_pad <= 8192 && team_fits
+//! const   shared_bytes = fixed_bytes + (window_team ? team_bytes : 0) + stages * key_tile * key_bytes
 //! require shared_bytes <= 232448
 // More blocks share the latency of the keys of one pair of a sequence and a head, but more clusters than fit at once
 // take turns. Few multiprocessors have 15 free neighbours.
@@ -54,7 +61,7 @@
 //! cost    (crowd > 128 ? 16 * crowd : 16384 / crowd) + (cluster == 16 && pairs > 4 ? 512 : 0) + abs(stages - 3)
 //! shared  shared_bytes
 //! grid    cluster * max_seqlen_q, kv_heads, batch
-//! threads 352
+//! threads window_team ? 512 : 352
 //! param view q dtype 3
 //! param view q_cmp dtype 3
 //! param view k_sel_cache dtype 3 paged page_size
@@ -107,11 +114,14 @@
 #include "sm90/decode_branches.cuh"
 #include "sm90/decode_loader.cuh"
 #include "sm90/ptx_block.cuh"
+#include "sm90/ptx_opaque.cuh"
 
 using namespace nsa;
 
 ${facts}
 using Shape = DecodeShape<Facts>;
+using MainTeam = DecodeTeam<Facts, false>;
+using WindowTeam = DecodeTeam<Facts, true>;
 
 ${arguments}
 
@@ -141,35 +151,43 @@ NSA_DEVICE bool begin(bool bad_page) {
   return true;
 }
 
-template <typename Args>
-NSA_DEVICE void load(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory, int32 loader) {
-  DecodeRing<Shape> ring(place, memory);
-  if (threadIdx.x == Shape::kThreads)
-    make_barriers(memory, place);
+// Whether all rows that loaders copy begin at multiples of 16 bytes.
+template <typename Args> NSA_DEVICE bool keys_aligned(const Args &args) {
   bool aligned = rows_aligned(args.k_sel_cache, args.v_sel_cache, args.k_win_cache, args.v_win_cache, args.k_comp,
                               args.v_comp);
   if constexpr (Facts::kAppends)
     aligned = aligned & rows_aligned(args.k_sel, args.v_sel, args.k_win, args.v_win);
+  return aligned;
+}
+
+// The work of a loader of a team.
+template <typename Team, typename Args>
+NSA_DEVICE void load(const Args &args, const DecodePlace &place, int32 loader, bool aligned) {
+  const DecodeMemory<Team> memory(block_memory());
+  DecodeRing<Team> ring(place, memory);
   if (!begin(false)) // the barriers are prepared, and the table of pages is in shared memory
     return;
   cluster_arrive_relaxed();
-  DecodeLoader<Shape, Args>(args, ring, loader, aligned).run();
-  if (loader == 0)
-    DecodeResult<Shape, Args>{args, place, memory}.store_list(ring);
+  DecodeLoader<Team, Args>(args, ring, loader, aligned).run();
+  if constexpr (!Team::kIsWindow)
+    if (loader == 0)
+      DecodeResult<Team, Args>{args, place, memory}.store_list(ring);
   cluster_wait();
 }
 
-template <typename Args>
-NSA_DEVICE void keep_books(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
-  make_gates(args, place, memory);
+// The work of the clerk. The gates are loaded when all have met, so that the loaders do not wait for them.
+template <typename Args> NSA_DEVICE void keep_books(const Args &args, const DecodePlace &place, bool aligned) {
+  const DecodeMemory<MainTeam> memory(block_memory());
+  if (threadIdx.x % kWarpSize == 0)
+    make_message_barriers(memory, place);
   if (!begin(false))
     return;
   cluster_arrive_relaxed();
+  make_gates(args, place, memory);
+  announce_gates<Shape>();
   if constexpr (Facts::kAppends) {
-    const bool aligned =
-        rows_aligned(args.k_sel_cache, args.v_sel_cache, args.k_win_cache, args.v_win_cache, args.k_sel, args.v_sel) &
-        rows_aligned(args.k_win, args.v_win, args.k_cmp, args.v_cmp, args.k_raw, args.v_raw);
-    const DecodeClerk<Shape, Args> clerk{args, place, aligned};
+    const DecodeClerk<Shape, Args> clerk{args, place,
+                                         aligned && rows_aligned(args.k_cmp, args.v_cmp, args.k_raw, args.v_raw)};
     clerk.append();
     cluster_wait(); // all blocks have read the length and the ring
     clerk.raise_length();
@@ -178,55 +196,89 @@ NSA_DEVICE void keep_books(const Args &args, const DecodePlace &place, const Dec
   }
 }
 
+// The work of the window's team. It loads the queries of the tokens, if the compressed branch has its own.
+template <typename Team, typename Args> NSA_DEVICE void attend_beside(const Args &args, const DecodePlace &place) {
+  const DecodeMemory<Team> memory(block_memory());
+  if (!begin(false))
+    return;
+  if (!shares_queries<Shape>(args))
+    copy_queries<Team>(memory.queries(kTokenQueries), args.q, place, rows_aligned(args.q));
+  clear_padding(memory);
+  cluster_arrive_relaxed();
+  finish_copies();
+  await_queries<Shape>();
+  attend_window(args, place, memory);
+}
+
+// The work of the main team in a sequence that keeps the rules.
 template <typename Args>
-NSA_DEVICE void attend(const Args &args, const DecodePlace &place, const DecodeMemory<Shape> &memory, bool bad_page) {
+NSA_DEVICE void attend(const Args &args, const DecodePlace &place, const DecodeMemory<MainTeam> &memory,
+                       bool bad_page) {
   if (!begin(bad_page)) {
     if constexpr (Facts::kAppends)
       report_code(args, place, Facts::kBadPage);
     return;
   }
-  const bool aligned = rows_aligned(args.q, args.q_cmp);
   if constexpr (Shape::kCompressed)
-    copy_queries<Shape>(memory.queries(kCompressedQueries), args.q_cmp, place, aligned);
-  if (!shares_queries<Shape>(args))
-    copy_queries<Shape>(memory.queries(kTokenQueries), args.q, place, aligned);
+    copy_queries<MainTeam>(memory.queries(kCompressedQueries), args.q_cmp, place, rows_aligned(args.q_cmp));
+  if constexpr (!Shape::kHasWindowTeam)
+    if (!shares_queries<Shape>(args))
+      copy_queries<MainTeam>(memory.queries(kTokenQueries), args.q, place, rows_aligned(args.q));
   clear_padding(memory);
   if constexpr (Facts::kAppends)
     compress_fresh(args, place, memory);
   cluster_arrive_relaxed();
   finish_copies();
-  meet<Shape>(); // queries are in shared memory
-  DecodeRing<Shape> ring(place, memory);
+  await_queries<Shape>();
+  DecodeRing<MainTeam> ring(place, memory);
   attend_branches(args, place, memory, ring);
 }
 
-template <typename Args> NSA_DEVICE void attend_step(const Args &args, const DecodeMemory<Shape> &memory) {
+// The work of the main team.
+template <typename Args> NSA_DEVICE void attend_step(const Args &args) {
+  const DecodeMemory<MainTeam> memory(block_memory());
   if constexpr (Facts::kAppends) {
-    const DecodePages<Shape> pages(args);
-    const DecodePlace place = find_place<Shape>(args);
+    const DecodePages<MainTeam> pages(args);
+    const DecodePlace place = find_place<Shape>(args, [] {});
     if (!place.runs)
       report_code(args, place, place.code);
     else // the pages of all new tokens: clusters of other tokens must come to the same result
       attend(args, place, memory, pages.finds_bad(args, memory, place.cached() + place.added));
   } else {
-    const DecodePlace place = find_place<Shape>(args);
+    const DecodePlace place = find_place<Shape>(args, [] {});
     if (place.runs)
       attend(args, place, memory, false);
   }
 }
 
-template <typename Args> NSA_DEVICE void step(const Args &args) {
-  const DecodeMemory<Shape> memory(block_memory());
+// Each warp has its work by its number. Where there is no team for the window, `Window` is not used.
+template <typename Args, typename Window> NSA_DEVICE void step(const Args &args) {
+  constexpr int32 kLoaders = Shape::kMainWarps + Shape::kWindowWarps; // the first loader
   const int32 warp = shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0);
-  if (warp < Shape::kWarps)
-    return attend_step(args, memory);
-  const DecodePlace place = find_place<Shape>(args);
+  if (warp < Shape::kMainWarps)
+    return attend_step(args);
+  // The first use of each line of the arguments waits for constant memory. So what looks at many of them is done while
+  // the length is on its way.
+  bool aligned = false;
+  const DecodePlace place = find_place<Shape>(args, [&] {
+    aligned = opaque(keys_aligned(args)) != 0;
+    if (threadIdx.x == kLoaders * kWarpSize)
+      make_ring_barriers(DecodeMemory<MainTeam>(block_memory()));
+    if constexpr (Shape::kHasWindowTeam)
+      if (threadIdx.x == (kLoaders + Shape::kMainLoaders) * kWarpSize)
+        make_ring_barriers(DecodeMemory<Window>(block_memory()));
+  });
   if (!place.runs)
     return;
-  if (warp == Shape::kWarps + Shape::kLoaders)
-    keep_books(args, place, memory);
-  else
-    load(args, place, memory, warp - Shape::kWarps);
+  if (warp == Shape::kClerk)
+    return keep_books(args, place, aligned);
+  if constexpr (Shape::kHasWindowTeam) {
+    if (warp < kLoaders)
+      return attend_beside<Window>(args, place);
+    if (warp >= kLoaders + Shape::kMainLoaders)
+      return load<Window>(args, place, warp - kLoaders - Shape::kMainLoaders, aligned);
+  }
+  load<MainTeam>(args, place, warp - kLoaders, aligned);
 }
 
 extern "C" __global__ void
@@ -234,5 +286,5 @@ extern "C" __global__ void
 __cluster_dims__(${cluster}, 1, 1)
 #endif
     __launch_bounds__(Shape::kAllThreads, 1) decode_step_sm90(const __grid_constant__ Arguments args) {
-  step(args);
+  step<Arguments, WindowTeam>(args);
 }

@@ -12,21 +12,21 @@ namespace nsa {
 
 // Makes the compressed row that new tokens complete, in the blocks that use it. It is the mean of the ring's rows and
 // of new rows. The block that owns the row stores it, in the cluster of the token that completes it.
-template <typename Shape, typename Arguments>
-NSA_DEVICE void compress_fresh(const Arguments &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
-  using T = typename Shape::Element;
-  constexpr int32 kBlock = Shape::Facts::kCmpBlock;
-  const bool owns = place.completes && place.owns_fresh(Shape::kInner);
+template <typename Team, typename Arguments>
+NSA_DEVICE void compress_fresh(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory) {
+  using T = typename Team::Element;
+  constexpr int32 kBlock = Team::Facts::kCmpBlock;
+  const bool owns = place.completes && place.owns_fresh(Team::kInner);
   if (!(owns || place.uses_fresh()) || !args.k_comp.present())
     return;
   const PoolRow at = find_row(args.k_comp, place.k_entry, place.fresh_key, owns, args.pages);
-  const int32 first = place.fresh_key * Shape::Facts::kCmpStride; // the block's first token
+  const int32 first = place.fresh_key * Team::Facts::kCmpStride; // the block's first token
   const int32 held = place.cached() - first;                      // tokens of the block that the ring has
   const uint32 first_place = static_cast<uint32>(first) % kBlock;
 #pragma unroll 1
-  for (int32 i = threadIdx.x; i < Shape::kQkDim + Shape::kVDim; i += Shape::kThreads) {
-    const bool of_keys = i < Shape::kQkDim;
-    const int32 column = of_keys ? i : i - Shape::kQkDim;
+  for (int32 i = Team::thread(); i < Team::kQkDim + Team::kVDim; i += Team::kThreads) {
+    const bool of_keys = i < Team::kQkDim;
+    const int32 column = of_keys ? i : i - Team::kQkDim;
     const View<T, 3> &target = of_keys ? static_cast<const View<T, 3> &>(args.k_comp) : args.v_comp;
     const View<T, 3> &ring = of_keys ? args.k_raw : args.v_raw;
     const View<T, 3> &tokens = of_keys ? args.k_cmp : args.v_cmp;
@@ -48,7 +48,7 @@ NSA_DEVICE void compress_fresh(const Arguments &args, const DecodePlace &place, 
     if (owns && target.present())
       row_address(target, at.first, at.second, place.kv_head)[column] = mean;
   }
-  meet<Shape>();
+  meet<Team>();
 }
 
 // The clerk's warp of each block writes some of the rows of its token, and raises the length of the sequence. It keeps

@@ -14,45 +14,44 @@ namespace nsa {
 
 // Which heads, keys and columns of V a warp takes, and which of them the thread holds. A product with 16 rows leaves a
 // thread two of them, `lane / 4` and the eighth behind it.
-template <typename Shape> struct WarpPlace {
-  int32 warp = static_cast<int32>(threadIdx.x) / kWarpSize;
+template <typename Team> struct WarpPlace {
+  int32 warp = Team::thread() / kWarpSize;
   int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-  int32 first_head = warp % Shape::kHeadTiles * kSlabRows;
-  int32 key_warp = warp / Shape::kHeadTiles % Shape::kKeyWarps;
-  int32 column_warp = warp / (Shape::kHeadTiles * Shape::kKeyWarps);
-  int32 first_column = column_warp * Shape::kColumns;
+  int32 first_head = warp % Team::kHeadTiles * kSlabRows;
+  int32 key_warp = warp / Team::kHeadTiles % Team::kKeyWarps;
+  int32 column_warp = warp / (Team::kHeadTiles * Team::kKeyWarps);
+  int32 first_column = column_warp * Team::kColumns;
 
   NSA_DEVICE int32 head(int32 half) const { return first_head + half * 8 + lane / 4; }
 };
 
-// The queries of the warp's heads as left operands. They stay in registers if there are few: with eleven warps a thread
-// has 168 registers.
-template <typename Shape> struct DecodeQueries {
-  static constexpr int32 kSteps = Shape::kQkPad / 16;
-  static constexpr bool kHeld = 4 * kSteps + Shape::kColumns / 2 < 96;
-  static constexpr int32 kHeldSteps = kHeld ? kSteps : 1;
+// The queries of the warp's heads as left operands. As many steps of the product as fit stay in registers: a block of
+// 16 warps has 128 registers for a thread, and one of 11 warps has 168. The window's team loads its queries for each
+// tile, because it has few tiles.
+template <typename Team> struct DecodeQueries {
+  static constexpr int32 kSteps = Team::kQkPad / 16;
+  static constexpr int32 kRegisters = (Team::kIsWindow ? 0 : Team::kHasWindowTeam ? 48 : 64) - Team::kColumns / 2;
+  static constexpr int32 kMostHeld = kRegisters < 4 ? 0 : kRegisters / 4;
+  static constexpr int32 kHeld = kMostHeld < kSteps ? kMostHeld : kSteps;
 
-  NSA_DEVICE void load(unsigned char *queries, const WarpPlace<Shape> &at) {
-    address = shared_address(queries) + (at.first_head + at.lane % 16) * Shape::kKPitch + at.lane / 16 * kChunkBytes;
-    if constexpr (kHeld)
+  NSA_DEVICE void load(unsigned char *queries, const WarpPlace<Team> &at) {
+    address = shared_address(queries) + (at.first_head + at.lane % 16) * Team::kKPitch + at.lane / 16 * kChunkBytes;
 #pragma unroll
-      for (int32 step = 0; step < kHeldSteps; ++step)
-        ldmatrix_x4(held[step], address + step * 2 * kChunkBytes);
+    for (int32 step = 0; step < kHeld; ++step)
+      ldmatrix_x4(held[step], address + step * 2 * kChunkBytes);
   }
 
   NSA_DEVICE void get(uint32 (&operand)[4], int32 step) const {
-    if constexpr (kHeld) {
+    if (step >= kHeld)
+      return ldmatrix_x4(operand, address + step * 2 * kChunkBytes);
 #pragma unroll
-      for (int32 i = 0; i < 4; ++i)
-        operand[i] = held[step][i];
-    } else {
-      ldmatrix_x4(operand, address + step * 2 * kChunkBytes);
-    }
+    for (int32 i = 0; i < 4; ++i)
+      operand[i] = held[step][i];
   }
 
 private:
   uint32 address;
-  uint32 held[kHeldSteps][4];
+  uint32 held[kHeld > 0 ? kHeld : 1][4];
 };
 
 // Scores of 16 keys: two products of eight keys each.
@@ -60,8 +59,8 @@ using PieceScores = float[2][4];
 
 // The state of a branch: the maxima of the thread's two heads over the warp's keys, the thread's part of their sums,
 // and the warp's columns of the result.
-template <typename Shape> struct DecodeState {
-  static constexpr int32 kTiles = Shape::kColumns / 8;
+template <typename Team> struct DecodeState {
+  static constexpr int32 kTiles = Team::kColumns / 8;
 
   NSA_DEVICE void clear() {
     m[0] = m[1] = -infinity();
@@ -80,10 +79,10 @@ template <typename Shape> struct DecodeState {
 
 // Makes the scores of the 16 keys whose rows begin at `keys`. Each product waits for the one before it, so even and odd
 // steps have sums of their own.
-template <typename Shape>
-NSA_DEVICE void score_keys(PieceScores &s, const DecodeQueries<Shape> &queries, uint32 keys, int32 lane) {
-  using T = typename Shape::Element;
-  const uint32 row = keys + (lane / 16 * 8 + lane % 8) * Shape::kKPitch + lane / 8 % 2 * kChunkBytes;
+template <typename Team>
+NSA_DEVICE void score_keys(PieceScores &s, const DecodeQueries<Team> &queries, uint32 keys, int32 lane) {
+  using T = typename Team::Element;
+  const uint32 row = keys + (lane / 16 * 8 + lane % 8) * Team::kKPitch + lane / 8 % 2 * kChunkBytes;
   PieceScores odd;
 #pragma unroll
   for (int32 half = 0; half < 2; ++half)
@@ -91,7 +90,7 @@ NSA_DEVICE void score_keys(PieceScores &s, const DecodeQueries<Shape> &queries, 
     for (int32 i = 0; i < 4; ++i)
       s[half][i] = odd[half][i] = 0;
 #pragma unroll
-  for (int32 step = 0; step < DecodeQueries<Shape>::kSteps; step += 2) {
+  for (int32 step = 0; step < DecodeQueries<Team>::kSteps; step += 2) {
     uint32 k[2][4], q[2][4];
 #pragma unroll
     for (int32 i = 0; i < 2; ++i) {
@@ -113,10 +112,10 @@ NSA_DEVICE void score_keys(PieceScores &s, const DecodeQueries<Shape> &queries, 
 
 // Takes the scores `s`, in which keys that the query does not attend are -inf, and the values of the 16 keys whose rows
 // begin at `values` into the state. Without values only the maxima and the sums are of use.
-template <typename Shape>
-NSA_DEVICE void add_piece(DecodeState<Shape> &state, PieceScores &s, uint32 values, const WarpPlace<Shape> &at,
+template <typename Team>
+NSA_DEVICE void add_piece(DecodeState<Team> &state, PieceScores &s, uint32 values, const WarpPlace<Team> &at,
                           float scale, bool with_values) {
-  using T = typename Shape::Element;
+  using T = typename Team::Element;
   uint32 p[4]; // the weights as a left operand
 #pragma unroll
   for (int32 row = 0; row < 2; ++row) {
@@ -136,16 +135,16 @@ NSA_DEVICE void add_piece(DecodeState<Shape> &state, PieceScores &s, uint32 valu
       p[2 * half + row] = Pair<T>::make(low, high).bits;
     }
 #pragma unroll
-    for (int32 tile = 0; tile < DecodeState<Shape>::kTiles; ++tile) {
+    for (int32 tile = 0; tile < DecodeState<Team>::kTiles; ++tile) {
       state.o[tile][2 * row] *= decay;
       state.o[tile][2 * row + 1] *= decay;
     }
   }
   if (!with_values)
     return;
-  const uint32 column = values + at.lane % 16 * Shape::kVPitch + at.first_column * 2 + at.lane / 16 * kChunkBytes;
+  const uint32 column = values + at.lane % 16 * Team::kVPitch + at.first_column * 2 + at.lane / 16 * kChunkBytes;
 #pragma unroll
-  for (int32 tile = 0; tile < DecodeState<Shape>::kTiles; tile += 2) {
+  for (int32 tile = 0; tile < DecodeState<Team>::kTiles; tile += 2) {
     uint32 v[4];
     ldmatrix_x4_transposed(v, column + tile * kChunkBytes);
     mma_m16n8k16(T{}, state.o[tile], p, v[0], v[1]);
@@ -164,8 +163,8 @@ struct BranchKeys {
 };
 
 // Attends the tiles of the ring, one branch after the other.
-template <typename Shape> struct DecodeAttention {
-  NSA_DEVICE DecodeAttention(const DecodeRing<Shape> &ring, float scale) : ring(ring), scale(scale) {}
+template <typename Team> struct DecodeAttention {
+  NSA_DEVICE DecodeAttention(const DecodeRing<Team> &ring, float scale) : ring(ring), scale(scale) {}
 
   // Attends the next tiles of the ring, which are one branch, and keeps the last of them until `release`.
   // `keep(s, key)` sees the scores of 16 keys from `key` on.
@@ -180,17 +179,17 @@ template <typename Shape> struct DecodeAttention {
         give_back();
       ring.take(place, keys.is_compressed, tile);
 #pragma unroll 1
-      for (int32 piece = at.key_warp; piece < Shape::kPieces; piece += Shape::kKeyWarps) {
-        const int32 first = tile * Shape::kKeyTile + piece * kPieceKeys;
+      for (int32 piece = at.key_warp; piece < Team::kPieces; piece += Team::kKeyWarps) {
+        const int32 first = tile * Team::kKeyTile + piece * kPieceKeys;
         if (first >= keys.past)
           break;
         PieceScores s;
-        score_keys(s, queries, shared_address(ring.memory.keys(place.stage)) + piece * kPieceKeys * Shape::kKPitch,
+        score_keys(s, queries, shared_address(ring.memory.keys(place.stage)) + piece * kPieceKeys * Team::kKPitch,
                    at.lane);
         keep(s, first);
         hide(s, keys, first);
-        add_piece(state, s, shared_address(ring.memory.values(place.stage)) + piece * kPieceKeys * Shape::kVPitch, at,
-                  scale, Shape::kHasCmp || !keys.is_compressed);
+        add_piece(state, s, shared_address(ring.memory.values(place.stage)) + piece * kPieceKeys * Team::kVPitch, at,
+                  scale, Team::kHasCmp || !keys.is_compressed);
       }
     }
   }
@@ -203,11 +202,11 @@ template <typename Shape> struct DecodeAttention {
       give_back();
   }
 
-  const DecodeRing<Shape> &ring;
+  const DecodeRing<Team> &ring;
   const float scale;
-  const WarpPlace<Shape> at;
-  DecodeQueries<Shape> queries;
-  DecodeState<Shape> state;
+  const WarpPlace<Team> at;
+  DecodeQueries<Team> queries;
+  DecodeState<Team> state;
   int32 tiles = 0; // of the branch
 
 private:
@@ -230,7 +229,7 @@ private:
         bool attended = key >= keys.first && key < keys.past;
         if (keys.is_selected) {
           // Where blocks have an even number of keys, both keys of the pair lie in one.
-          const bool alone = Shape::Facts::kSelBlock % 2 != 0 && index == 1 && attended;
+          const bool alone = Team::Facts::kSelBlock % 2 != 0 && index == 1 && attended;
           attended = attended && (alone ? ring.selected_token(key) : token + index) <= ring.place.position;
         }
         s[half][index] = attended ? s[half][index] : -infinity();
@@ -239,16 +238,16 @@ private:
     }
   }
 
-  RingPlace<Shape> place; // of the tile in hand, or of the next
+  RingPlace<Team> place; // of the tile in hand, or of the next
 };
 
 // Keeps the scores of 16 compressed keys from `first` on for the selection.
-template <typename Shape>
-NSA_DEVICE void keep_scores(const PieceScores &s, const DecodeMemory<Shape> &memory, const WarpPlace<Shape> &at,
+template <typename Team>
+NSA_DEVICE void keep_scores(const PieceScores &s, const DecodeMemory<Team> &memory, const WarpPlace<Team> &at,
                             int32 first, int32 keys) {
   if (at.column_warp != 0)
     return;
-  float *scores = memory.floats(Shape::kScoresAt);
+  float *scores = memory.floats(Team::kScoresAt);
 #pragma unroll
   for (int32 half = 0; half < 2; ++half)
 #pragma unroll
@@ -256,8 +255,8 @@ NSA_DEVICE void keep_scores(const PieceScores &s, const DecodeMemory<Shape> &mem
 #pragma unroll
       for (int32 index = 0; index < 2; ++index) {
         const int32 key = first + half * 8 + at.lane % 4 * 2 + index;
-        if (at.head(row) < Shape::kGroup && key < keys)
-          scores[at.head(row) * Shape::kScorePitch + key] = s[half][2 * row + index];
+        if (at.head(row) < Team::kGroup && key < keys)
+          scores[at.head(row) * Team::kScorePitch + key] = s[half][2 * row + index];
       }
 }
 

@@ -1,5 +1,5 @@
-// The order in which the eight warps of a block attend the branches, choose the list and add up the results, so that
-// waits for memory and for other blocks are filled with work that depends on nothing that is waited for.
+// The order in which the teams of a block attend the branches, choose the list and add up the results. Waits for memory
+// and for other blocks are filled with work that depends on nothing that is waited for.
 #pragma once
 
 #include "sm90/decode_result.cuh"
@@ -7,77 +7,116 @@
 
 namespace nsa {
 
-// The work of the eight warps that attend. The loaders fill the ring, and the gates are in shared memory.
+// The tile of queries of the selected branch and of the window.
+template <typename Team, typename Arguments>
+NSA_DEVICE unsigned char *token_queries(const Arguments &args, const DecodeMemory<Team> &memory) {
+  return memory.queries(shares_queries<Team>(args) ? kCompressedQueries : kTokenQueries);
+}
+
+template <typename Team> NSA_DEVICE BranchKeys window_keys(const DecodeRing<Team> &ring) {
+  return {ring.win_tiles, 0, ring.place.past_token - ring.place.first_token, false, false};
+}
+
+// Adds up what all blocks have sent of the window.
+template <int32 kFirst, bool kLast, typename Team, typename Arguments>
+NSA_DEVICE void add_window(const DecodeResult<Team, Arguments> &result) {
+  const Arguments &args = result.args;
+  await(result.memory, kWinPartials);
+  make_factors(result.memory, kWin, args.scale_log2,
+               [&](int32 head, float lse) { result.store_lse(args.lse_win, head, lse); });
+  result.template add<kWin, kFirst, kLast>(args.o_win);
+}
+
+// The work of the window's team. Its loader fills the ring, and the gates are in shared memory.
+template <typename Team, typename Arguments>
+NSA_DEVICE void attend_window(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory) {
+  const DecodeRing<Team> ring(place, memory);
+  DecodeAttention<Team> attention(ring, args.scale_log2);
+  attention.attend(window_keys(ring), token_queries(args, memory), [](const PieceScores &, int32) {});
+  cluster_wait(); // the other blocks run and have prepared their barriers
+  push_softmax(attention, memory, place.rank, kWin, kWinPartials);
+  push_partials(attention, memory, place.rank, kWin, kWinPartials);
+  attention.release();
+  add_window<kWin, false>(DecodeResult<Team, Arguments>{args, place, memory});
+  announce_window<Team>();
+}
+
+// The work of the main team. The loaders fill the ring, and the gates are in shared memory.
 //
 // A branch after the other is attended by the same instructions, because instructions are fetched once for a launch:
 // code that runs once waits for them.
-template <typename Shape, typename Arguments>
-NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place, const DecodeMemory<Shape> &memory,
-                                DecodeRing<Shape> &ring) {
-  constexpr int32 kFirst = Shape::kHasCmp ? kCmp : Shape::kHasWin ? kWin : kSel;
-  constexpr int32 kLast = Shape::kHasSel ? kSel : Shape::kHasWin ? kWin : kCmp;
-  const bool ranks = Shape::kRanks && place.ranks;
-  unsigned char *token_queries = memory.queries(shares_queries<Shape>(args) ? kCompressedQueries : kTokenQueries);
-  DecodeAttention<Shape> attention(ring, args.scale_log2);
-  const DecodeResult<Shape, Arguments> result{args, place, memory};
+template <typename Team, typename Arguments>
+NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory,
+                                DecodeRing<Team> &ring) {
+  constexpr bool kAttendsWin = Team::attends(kWin);
+  constexpr int32 kFirst = Team::kHasCmp ? kCmp : kAttendsWin ? kWin : kSel;
+  constexpr int32 kLast = Team::kHasSel ? kSel : kAttendsWin ? kWin : kCmp;
+  const bool ranks = Team::kRanks && place.ranks;
+  unsigned char *queries = token_queries(args, memory);
+  DecodeAttention<Team> attention(ring, args.scale_log2);
+  const DecodeResult<Team, Arguments> result{args, place, memory};
   const int32 compressed_keys = place.past_key - place.first_key;
 
 #pragma unroll 1
   for (int32 turn = 0; turn < kDecodeBranches; ++turn) {
     const int32 branch = turn == 0 ? kCmp : turn == 1 ? kWin : kSel;
-    const BranchKeys keys =
-        branch == kCmp ? BranchKeys{ring.cmp_tiles, place.attended_key - place.first_key, compressed_keys, true, false}
-        : branch == kWin ? BranchKeys{ring.win_tiles, 0, place.past_token - place.first_token, false, false}
-                         : BranchKeys{ring.sel_tiles(), 0, ring.sel_keys, false, true};
-    attention.attend(keys, branch == kCmp ? memory.queries(kCompressedQueries) : token_queries,
-                     [&](const PieceScores &s, int32 key) {
-                       if (ranks && branch == kCmp)
-                         keep_scores<Shape>(s, memory, attention.at, key, compressed_keys);
-                     });
-    if (turn == 0)
-      cluster_wait(); // the other blocks run and have prepared their barriers
-    if (Shape::has(branch) || (ranks && branch == kCmp))
-      push_softmax(attention, memory, place.rank, branch, softmax_message(branch));
-    if (Shape::has(branch))
-      push_partials(attention, memory, place.rank, branch, partials_message(branch));
-    attention.release();
+    if (branch != kWin || kAttendsWin) {
+      const BranchKeys keys =
+          branch == kCmp
+              ? BranchKeys{ring.cmp_tiles, place.attended_key - place.first_key, compressed_keys, true, false}
+          : branch == kWin ? window_keys(ring)
+                           : BranchKeys{ring.sel_tiles(), 0, ring.sel_keys, false, true};
+      attention.attend(keys, branch == kCmp ? memory.queries(kCompressedQueries) : queries,
+                       [&](const PieceScores &s, int32 key) {
+                         if (ranks && branch == kCmp)
+                           keep_scores<Team>(s, memory, attention.at, key, compressed_keys);
+                       });
+      if (turn == 0)
+        cluster_wait(); // the other blocks run and have prepared their barriers
+      if (Team::attends(branch) || (ranks && branch == kCmp))
+        push_softmax(attention, memory, place.rank, branch, softmax_message(branch));
+      if (Team::attends(branch))
+        push_partials(attention, memory, place.rank, branch, partials_message(branch));
+      attention.release();
+    }
 
-    // A list is made when the window was attended, because the maxima and sums that it needs are on their way until
-    // then. What is complete is added up while the other blocks propose, and while the selected keys are loaded.
+    // Where the main team attends the window, it does so before it makes the list: the maxima and sums that the list
+    // needs are on their way until then. What is complete is added up while the other blocks propose, and while the
+    // selected keys are loaded.
     if (turn != (ranks ? 1 : 2))
       continue;
-    if (Shape::kHasCmp || ranks) {
+    if (Team::kHasCmp || ranks) {
       await(memory, kCmpSoftmax);
       make_factors(memory, kCmp, args.scale_log2, [&](int32 head, float lse) {
-        memory.floats(Shape::kNormsAt)[head] = lse == -infinity() ? lse : -lse;
-        if constexpr (Shape::kHasCmp)
+        memory.floats(Team::kNormsAt)[head] = lse == -infinity() ? lse : -lse;
+        if constexpr (Team::kHasCmp)
           result.store_lse(args.lse_cmp, head, lse);
       });
     }
     if (ranks)
-      propose_blocks<Shape>(memory, place, args.scale_log2, args.init_blocks, args.local_blocks);
-    if constexpr (Shape::kHasCmp) {
+      propose_blocks<Team>(memory, place, args.scale_log2, args.init_blocks, args.local_blocks);
+    if constexpr (Team::kHasCmp) {
       await(memory, kCmpPartials);
+      if constexpr (kLast == kCmp && Team::kHasWindowTeam)
+        await_window<Team>();
       result.template add<kCmp, kFirst, kLast == kCmp>(args.o_cmp);
     }
     if (ranks) {
       await(memory, kProposals);
       make_list(memory, place);
-      announce_list<Shape>();
-      meet<Shape>();
+      announce_list<Team>();
+      meet<Team>();
       ring.add_selected();
     }
-    if constexpr (Shape::kHasWin) {
-      await(memory, kWinPartials);
-      make_factors(memory, kWin, args.scale_log2,
-                   [&](int32 head, float lse) { result.store_lse(args.lse_win, head, lse); });
-      result.template add<kWin, kFirst, kLast == kWin>(args.o_win);
-    }
+    if constexpr (kAttendsWin)
+      add_window<kFirst, kLast == kWin>(result);
   }
-  if constexpr (Shape::kHasSel) {
+  if constexpr (Team::kHasSel) {
     await(memory, kSelPartials);
     make_factors(memory, kSel, args.scale_log2,
                  [&](int32 head, float lse) { result.store_lse(args.lse_sel, head, lse); });
+    if constexpr (Team::kHasWindowTeam)
+      await_window<Team>();
     result.template add<kSel, kFirst, true>(args.o_sel);
   }
 }

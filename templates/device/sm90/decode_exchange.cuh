@@ -11,15 +11,16 @@
 namespace nsa {
 
 // Returns how many elements of the result the slice of a block has.
-template <typename Shape> NSA_DEVICE int32 slice_size(int32 rank) {
-  return max(min(Shape::kResults - rank * Shape::kSlice, Shape::kSlice), 0);
+template <typename Team> NSA_DEVICE int32 slice_size(int32 rank) {
+  return max(min(Team::kResults - rank * Team::kSlice, Team::kSlice), 0);
 }
 
-// One thread prepares the mbarriers of the block. Each waits for the bytes of its messages from all blocks.
-template <typename Shape> NSA_DEVICE void make_barriers(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
-  if constexpr (Shape::kCluster > 1) {
-    constexpr int32 kSoftmaxBytes = Shape::kCluster * Shape::kGroup * 8;
-    const int32 partial_bytes = Shape::kCluster * slice_size<Shape>(place.rank) * 4;
+// One thread prepares the mbarriers of the block that count messages. Each waits for the bytes from all blocks.
+template <typename Team>
+NSA_DEVICE void make_message_barriers(const DecodeMemory<Team> &memory, const DecodePlace &place) {
+  if constexpr (Team::kCluster > 1) {
+    constexpr int32 kSoftmaxBytes = Team::kCluster * Team::kGroup * 8;
+    const int32 partial_bytes = Team::kCluster * slice_size<Team>(place.rank) * 4;
     const auto make = [&](int32 message, int32 bytes) {
       const uint32 barrier = shared_address(memory.barrier(message));
       barrier_init(barrier, 1);
@@ -27,14 +28,19 @@ template <typename Shape> NSA_DEVICE void make_barriers(const DecodeMemory<Shape
     };
     make(kCmpSoftmax, kSoftmaxBytes);
     make(kCmpPartials, partial_bytes);
-    make(kProposals, (Shape::kCluster - 1) * place.proposed * 8);
+    make(kProposals, (Team::kCluster - 1) * place.proposed * 8);
     make(kWinPartials, kSoftmaxBytes + partial_bytes);
     make(kSelPartials, kSoftmaxBytes + partial_bytes);
+    fence_barrier_init();
   }
+}
+
+// One thread prepares the mbarriers of a team's ring.
+template <typename Team> NSA_DEVICE void make_ring_barriers(const DecodeMemory<Team> &memory) {
 #pragma unroll
-  for (int32 stage = 0; stage < Shape::kStages; ++stage) {
-    barrier_init(shared_address(memory.full(stage)), Shape::kLoaders * kWarpSize);
-    barrier_init(shared_address(memory.empty(stage)), Shape::kWarps);
+  for (int32 stage = 0; stage < Team::kStages; ++stage) {
+    barrier_init(shared_address(memory.full(stage)), Team::kLoaders * kWarpSize);
+    barrier_init(shared_address(memory.empty(stage)), Team::kWarps);
   }
   fence_barrier_init();
 }
@@ -47,11 +53,11 @@ NSA_DEVICE int32 partials_message(int32 branch) { return branch == kCmp ? kCmpPa
 
 // Stores numbers, two or four floats, at `target` in the shared memory of a block of the cluster, as a part of a
 // message. A block that has no neighbours stores them plainly: st.async serves clusters of at least two blocks.
-template <typename Shape, int32 kCount>
-NSA_DEVICE void send(const DecodeMemory<Shape> &memory, int32 message, int32 receiver, float *target,
+template <typename Team, int32 kCount>
+NSA_DEVICE void send(const DecodeMemory<Team> &memory, int32 message, int32 receiver, float *target,
                      const float (&numbers)[kCount]) {
   static_assert(kCount == 2 || kCount == 4, "st.async stores two or four numbers");
-  if constexpr (Shape::kCluster == 1) {
+  if constexpr (Team::kCluster == 1) {
 #pragma unroll
     for (int32 i = 0; i < kCount; ++i)
       target[i] = numbers[i];
@@ -67,24 +73,24 @@ NSA_DEVICE void send(const DecodeMemory<Shape> &memory, int32 message, int32 rec
 
 // Waits for all messages of a kind. The wait acquires for the threads of the block alone, which is enough for bytes in
 // its own shared memory. Acquired for the cluster, it would empty the L1 cache each time.
-template <typename Shape> NSA_DEVICE void await(const DecodeMemory<Shape> &memory, int32 message) {
-  if constexpr (Shape::kCluster == 1)
-    meet<Shape>();
+template <typename Team> NSA_DEVICE void await(const DecodeMemory<Team> &memory, int32 message) {
+  if constexpr (Team::kCluster == 1)
+    meet<Team>();
   else
     barrier_wait(shared_address(memory.barrier(message)), 0);
 }
 
 // The maximum of a head over the keys of the block. `sum` becomes the sum of its weights, if it is asked for.
-template <typename Shape>
-NSA_DEVICE float add_parts(const DecodeMemory<Shape> &memory, int32 branch, int32 head, float scale, float *sum) {
+template <typename Team>
+NSA_DEVICE float add_parts(const DecodeMemory<Team> &memory, int32 branch, int32 head, float scale, float *sum) {
   float top = -infinity();
 #pragma unroll
-  for (int32 of = 0; of < Shape::kKeyWarps; ++of)
+  for (int32 of = 0; of < Team::kKeyWarps; ++of)
     top = max_number(top, memory.part(branch, of, head)[0]);
   if (sum) {
     *sum = 0;
 #pragma unroll
-    for (int32 of = 0; of < Shape::kKeyWarps; ++of) {
+    for (int32 of = 0; of < Team::kKeyWarps; ++of) {
       const float *part = memory.part(branch, of, head);
       *sum = fmaf(part[1], exp2_approx((part[0] - (top == -infinity() ? 0 : top)) * scale), *sum);
     }
@@ -92,11 +98,11 @@ NSA_DEVICE float add_parts(const DecodeMemory<Shape> &memory, int32 branch, int3
   return top;
 }
 
-// Sends maxima and sums of a branch to all blocks. Behind it all warps have attended the branch.
-template <typename Shape>
-NSA_DEVICE void push_softmax(const DecodeAttention<Shape> &attention, const DecodeMemory<Shape> &memory, int32 rank,
+// Sends maxima and sums of a branch to all blocks. Behind it all warps of the team have attended the branch.
+template <typename Team>
+NSA_DEVICE void push_softmax(const DecodeAttention<Team> &attention, const DecodeMemory<Team> &memory, int32 rank,
                              int32 branch, int32 message) {
-  const WarpPlace<Shape> &at = attention.at;
+  const WarpPlace<Team> &at = attention.at;
 #pragma unroll
   for (int32 row = 0; row < 2; ++row) {
     float sum = attention.state.l[row];
@@ -108,23 +114,23 @@ NSA_DEVICE void push_softmax(const DecodeAttention<Shape> &attention, const Deco
       part[1] = sum;
     }
   }
-  meet<Shape>();
+  meet<Team>();
 #pragma unroll 1
-  for (int32 i = threadIdx.x; i < Shape::kCluster * Shape::kGroup; i += Shape::kThreads) {
-    const int32 head = i % Shape::kGroup;
+  for (int32 i = Team::thread(); i < Team::kCluster * Team::kGroup; i += Team::kThreads) {
+    const int32 head = i % Team::kGroup;
     float numbers[2];
     numbers[0] = add_parts(memory, branch, head, attention.scale, &numbers[1]);
-    send(memory, message, i / Shape::kGroup, memory.softmax(branch, rank, head), numbers);
+    send(memory, message, i / Team::kGroup, memory.softmax(branch, rank, head), numbers);
   }
 }
 
 // Adds up the results of the warps in the memory of the branch's last tile, and sends the sums, each to the block that
 // adds up what the blocks have. push_softmax comes before it.
-template <typename Shape>
-NSA_DEVICE void push_partials(DecodeAttention<Shape> &attention, const DecodeMemory<Shape> &memory, int32 rank,
+template <typename Team>
+NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemory<Team> &memory, int32 rank,
                               int32 branch, int32 message) {
-  constexpr int32 kQuads = Shape::kMergeColumns / 4;
-  const WarpPlace<Shape> &at = attention.at;
+  constexpr int32 kQuads = Team::kMergeColumns / 4;
+  const WarpPlace<Team> &at = attention.at;
   // A block without keys of the branch has no tile either, and sends zeros.
   const bool has_keys = attention.tiles > 0;
   float *sums = reinterpret_cast<float *>(attention.last_tile());
@@ -134,53 +140,53 @@ NSA_DEVICE void push_partials(DecodeAttention<Shape> &attention, const DecodeMem
       const float top = add_parts(memory, branch, at.head(row), attention.scale, nullptr);
       const float factor = exp2_approx((attention.state.m[row] - (top == -infinity() ? 0 : top)) * attention.scale);
 #pragma unroll
-      for (int32 tile = 0; tile < DecodeState<Shape>::kTiles; ++tile) {
+      for (int32 tile = 0; tile < DecodeState<Team>::kTiles; ++tile) {
         attention.state.o[tile][2 * row] *= factor;
         attention.state.o[tile][2 * row + 1] *= factor;
       }
     }
 #pragma unroll 1
-  for (int32 first = 0; first < Shape::kVDim; first += Shape::kMergeColumns) {
+  for (int32 first = 0; first < Team::kVDim; first += Team::kMergeColumns) {
     if (has_keys) {
       if (first > 0)
-        meet<Shape>(); // all have read the columns before
+        meet<Team>(); // all have read the columns before
 #pragma unroll
-      for (int32 tile = 0; tile < DecodeState<Shape>::kTiles; ++tile) {
+      for (int32 tile = 0; tile < DecodeState<Team>::kTiles; ++tile) {
         const int32 column = at.first_column + tile * kTileColumns - first;
-        if (Shape::kMergeColumns < Shape::kVPad && (column < 0 || column >= Shape::kMergeColumns))
+        if (Team::kMergeColumns < Team::kVPad && (column < 0 || column >= Team::kMergeColumns))
           continue;
 #pragma unroll
         for (int32 row = 0; row < 2; ++row)
-          *reinterpret_cast<Pair<float> *>(sums + (at.key_warp * Shape::kHeads + at.head(row)) * Shape::kMergePitch +
+          *reinterpret_cast<Pair<float> *>(sums + (at.key_warp * Team::kHeads + at.head(row)) * Team::kMergePitch +
                                            column + at.lane % 4 * 2) =
               Pair<float>::make(attention.state.o[tile][2 * row], attention.state.o[tile][2 * row + 1]);
       }
-      meet<Shape>();
+      meet<Team>();
     }
 #pragma unroll 1
-    for (int32 i = threadIdx.x; i < Shape::kGroup * kQuads; i += Shape::kThreads) {
+    for (int32 i = Team::thread(); i < Team::kGroup * kQuads; i += Team::kThreads) {
       const int32 head = i / kQuads;
       const int32 column = i % kQuads * 4;
-      if (first + column >= Shape::kVDim)
+      if (first + column >= Team::kVDim)
         continue;
       float sum[4] = {};
       if (has_keys)
 #pragma unroll
-        for (int32 of = 0; of < Shape::kKeyWarps; ++of) {
-          const float *row = sums + (of * Shape::kHeads + head) * Shape::kMergePitch + column;
+        for (int32 of = 0; of < Team::kKeyWarps; ++of) {
+          const float *row = sums + (of * Team::kHeads + head) * Team::kMergePitch + column;
           const Chunk quad = *reinterpret_cast<const Chunk *>(row);
 #pragma unroll
           for (int32 j = 0; j < 4; ++j)
             sum[j] += __uint_as_float(quad.words[j]);
         }
-      const int32 element = head * Shape::kVDim + first + column;
-      send(memory, message, element / Shape::kSlice, memory.partials(branch, rank) + element % Shape::kSlice, sum);
+      const int32 element = head * Team::kVDim + first + column;
+      send(memory, message, element / Team::kSlice, memory.partials(branch, rank) + element % Team::kSlice, sum);
     }
   }
-  if constexpr (Shape::kQkDim < Shape::kQkPad)
+  if constexpr (Team::kQkDim < Team::kQkPad)
     if (has_keys) {
-      meet<Shape>(); // all have read the last columns
-      clear_padding<Shape>(attention.last_tile(), Shape::kKeyTile);
+      meet<Team>(); // all have read the last columns
+      clear_padding<Team>(attention.last_tile(), Team::kKeyTile);
     }
 }
 
@@ -189,14 +195,14 @@ NSA_DEVICE void push_partials(DecodeAttention<Shape> &attention, const DecodeMem
 // head, in one thread.
 //
 // Neighbouring lanes hold what the blocks sent of one head.
-template <typename Shape, typename Use>
-NSA_DEVICE void make_factors(const DecodeMemory<Shape> &memory, int32 branch, float scale, const Use &use) {
-  constexpr int32 kCluster = Shape::kCluster;
-  const int32 rank = static_cast<int32>(threadIdx.x) % kCluster;
+template <typename Team, typename Use>
+NSA_DEVICE void make_factors(const DecodeMemory<Team> &memory, int32 branch, float scale, const Use &use) {
+  constexpr int32 kCluster = Team::kCluster;
+  const int32 rank = Team::thread() % kCluster;
 #pragma unroll 1
-  for (int32 first = 0; first < Shape::kGroup; first += Shape::kThreads / kCluster) {
-    const int32 head = first + static_cast<int32>(threadIdx.x) / kCluster;
-    float *part = memory.softmax(branch, rank, min(head, Shape::kGroup - 1));
+  for (int32 first = 0; first < Team::kGroup; first += Team::kThreads / kCluster) {
+    const int32 head = first + Team::thread() / kCluster;
+    float *part = memory.softmax(branch, rank, min(head, Team::kGroup - 1));
     const float own = part[0];
     float top = own;
 #pragma unroll
@@ -207,14 +213,14 @@ NSA_DEVICE void make_factors(const DecodeMemory<Shape> &memory, int32 branch, fl
 #pragma unroll
     for (int32 distance = 1; distance < kCluster; distance *= 2)
       sum += shuffle_xor(sum, distance);
-    if (head >= Shape::kGroup)
+    if (head >= Team::kGroup)
       continue;
     part[0] = sum == 0 ? 0 : weight / sum;
     // A sum that is NaN counts as weight.
     if (rank == 0)
       use(head, sum == 0 ? -infinity() : top * scale + log2_approx(sum));
   }
-  meet<Shape>();
+  meet<Team>();
 }
 
 } // namespace nsa

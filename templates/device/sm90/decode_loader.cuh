@@ -1,5 +1,5 @@
-// The warps that fill the ring of keys. The warps that attend are so few that the time of a tile is the number of their
-// instructions: finding and loading rows would double it.
+// The warps that fill the ring of keys of a team. The warps that attend are so few that the time of a tile is the
+// number of their instructions: finding and loading rows would double it.
 //
 // Each lane finds one row of the key and of the value, and writes the addresses down in shared memory. Then the lanes
 // of a warp copy neighbouring pieces of the rows.
@@ -9,32 +9,32 @@
 
 namespace nsa {
 
-template <typename Shape, typename Arguments> struct DecodeLoader {
-  using T = typename Shape::Element;
-  static constexpr int32 kTile = Shape::kKeyTile;
-  static constexpr int32 kRows = kTile / Shape::kLoaders; // of a tile, for each loader
+template <typename Team, typename Arguments> struct DecodeLoader {
+  using T = typename Team::Element;
+  static constexpr int32 kTile = Team::kKeyTile;
+  static constexpr int32 kRows = kTile / Team::kLoaders; // of a tile, for each loader
   static_assert(kRows <= kWarpSize, "a lane finds one row of a tile");
   static constexpr int32 kParts = 16; // lanes that copy a row
   static constexpr int32 kRowsAtOnce = kWarpSize / kParts;
 
-  NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Shape> &ring, int32 loader, bool aligned)
+  NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Team> &ring, int32 loader, bool aligned)
       : args(args), place(ring.place), memory(ring.memory), ring(ring), first_row(loader * kRows), aligned(aligned) {}
 
-  // Loads all tiles of the block. If a list is to be made, the last ones wait for it.
+  // Loads all tiles of the team. If a list is to be made, the last ones wait for it.
   NSA_DEVICE void run() {
-    RingPlace<Shape> at;
+    RingPlace<Team> at;
     int32 tile = 0;
 #pragma unroll 1
     for (int32 part = 0; part < 2; ++part) {
       if (part == 1) {
-        if (!(Shape::kRanks && place.ranks))
+        if (!(Team::attends(kSel) && Team::kRanks && place.ranks))
           break;
-        await_list<Shape>();
+        await_list<Team>();
         ring.add_selected();
       }
 #pragma unroll 1
       for (; tile < ring.tiles(); ++tile) {
-        if (tile >= Shape::kStages)
+        if (tile >= Team::kStages)
           barrier_wait(shared_address(memory.empty(at.stage)), at.parity ^ 1);
         load_tile(tile, at.stage);
         if (aligned)
@@ -79,15 +79,15 @@ private:
   // A part of the lanes copies a row: each takes every kParts-th chunk of the key and of the value.
   NSA_DEVICE void copy_rows(int32 stage) const {
     constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T));
-    constexpr int32 kKChunks = Shape::kQkDim / kLanes;
-    constexpr int32 kVChunks = Shape::kVDim / kLanes;
+    constexpr int32 kKChunks = Team::kQkDim / kLanes;
+    constexpr int32 kVChunks = Team::kVDim / kLanes;
     // A copy is an access to memory that no load may pass, so the addresses of several copies are loaded first.
     constexpr int32 kAtOnce = 4;
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     const int32 part = lane % kParts;
     const int32 row = first_row + lane / kParts;
-    const uint32 keys = shared_address(memory.keys(stage)) + row * Shape::kKPitch + part * kChunkBytes;
-    const uint32 values = shared_address(memory.values(stage)) + row * Shape::kVPitch + part * kChunkBytes;
+    const uint32 keys = shared_address(memory.keys(stage)) + row * Team::kKPitch + part * kChunkBytes;
+    const uint32 values = shared_address(memory.values(stage)) + row * Team::kVPitch + part * kChunkBytes;
     const uint64 *sources = memory.sources(row);
 #pragma unroll
     for (int32 first = 0; first < kRows; first += kAtOnce * kRowsAtOnce) {
@@ -101,8 +101,8 @@ private:
         const int32 at = first + i * kRowsAtOnce;
         if (at >= kRows)
           break;
-        copy_parts<kKChunks>(keys + at * Shape::kKPitch, from[i].words[0], from[i].words[1], part);
-        copy_parts<kVChunks>(values + at * Shape::kVPitch, from[i].words[2], from[i].words[3], part);
+        copy_parts<kKChunks>(keys + at * Team::kKPitch, from[i].words[0], from[i].words[1], part);
+        copy_parts<kVChunks>(values + at * Team::kVPitch, from[i].words[2], from[i].words[3], part);
       }
     }
   }
@@ -122,8 +122,8 @@ private:
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
 #pragma unroll 1
     for (int32 row = first_row; row < first_row + kRows; ++row) {
-      copy_row_elements<Shape::kQkDim>(memory.keys(stage) + row * Shape::kKPitch, memory.sources(row)[0], lane);
-      copy_row_elements<Shape::kVDim>(memory.values(stage) + row * Shape::kVPitch, memory.sources(row)[1], lane);
+      copy_row_elements<Team::kQkDim>(memory.keys(stage) + row * Team::kKPitch, memory.sources(row)[0], lane);
+      copy_row_elements<Team::kVDim>(memory.values(stage) + row * Team::kVPitch, memory.sources(row)[1], lane);
     }
   }
 
@@ -157,17 +157,17 @@ private:
     const bool exists = key >= 0 && key < place.past_key;
     return source_at(
         args.k_comp, args.v_comp,
-        find_row(args.k_comp, place.k_entry, exists ? key : 0, exists, pages_of<Shape>(args), kept_table()),
-        Shape::kHasCmp && key >= place.attended_key);
+        find_row(args.k_comp, place.k_entry, exists ? key : 0, exists, pages_of<Team>(args), kept_table()),
+        Team::kHasCmp && key >= place.attended_key);
   }
 
   // A token of the window or of a selected block. The pools do not hold the new tokens yet.
   template <typename Pool, typename New>
   NSA_DEVICE Source token_source(const Pool &k, const Pool &v, const New &k_new, const New &v_new, int32 token,
                                  bool exists) const {
-    const bool is_new = Shape::Facts::kAppends && exists && token >= place.cached();
+    const bool is_new = Team::Facts::kAppends && exists && token >= place.cached();
     const PoolRow at =
-        find_row(k, place.k_entry, exists ? token : 0, exists && !is_new, pages_of<Shape>(args), kept_table());
+        find_row(k, place.k_entry, exists ? token : 0, exists && !is_new, pages_of<Team>(args), kept_table());
     Source source = source_at(k, v, at, true);
     if (is_new)
       source = source_at(k_new, v_new, {place.q_entry, place.q_time + token - place.position, true}, true);
@@ -176,7 +176,7 @@ private:
 
   NSA_DEVICE Source windowed_source(int32 token) const {
     const bool exists = token < place.past_token;
-    if constexpr (Shape::Facts::kAppends)
+    if constexpr (Team::Facts::kAppends)
       return token_source(args.k_win_cache, args.v_win_cache, args.k_win, args.v_win, token, exists);
     else
       return token_source(args.k_win_cache, args.v_win_cache, args.k_win_cache, args.v_win_cache, token, exists);
@@ -185,20 +185,20 @@ private:
   NSA_DEVICE Source selected_source(int32 key) const {
     const int32 token = key < ring.sel_keys ? ring.selected_token(key) : place.position + 1;
     const bool exists = token <= place.position;
-    if constexpr (Shape::Facts::kAppends)
+    if constexpr (Team::Facts::kAppends)
       return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel, args.v_sel, token, exists);
     else
       return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel_cache, args.v_sel_cache, token, exists);
   }
 
   NSA_DEVICE const int32 *kept_table() const {
-    return Shape::kTableEntries > 0 ? memory.numbers(Shape::kTableAt) : nullptr;
+    return Team::kTableEntries > 0 ? memory.numbers(Team::kTableAt) : nullptr;
   }
 
   const Arguments &args;
   const DecodePlace &place;
-  const DecodeMemory<Shape> memory;
-  DecodeRing<Shape> &ring;
+  const DecodeMemory<Team> memory;
+  DecodeRing<Team> &ring;
   const int32 first_row;
   const bool aligned;
 };

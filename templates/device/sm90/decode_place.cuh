@@ -2,7 +2,7 @@
 #pragma once
 
 #include "paged_view.cuh"
-#include "sm90/decode_shape.cuh"
+#include "sm90/decode_team.cuh"
 #include "sm90/ptx_mark.cuh"
 
 namespace nsa {
@@ -53,11 +53,13 @@ struct DecodeLengths {
   int32 code; // pages excepted
 };
 
-// The same checks in the same order as templates/tile/cache_sequences.tile.
-template <typename Shape, typename Arguments>
-NSA_DEVICE DecodeLengths check_lengths(const Arguments &args, int32 sequence) {
+// The same checks in the same order as templates/tile/cache_sequences.tile. `meanwhile` is called when the length is on
+// its way and not yet used.
+template <typename Shape, typename Arguments, typename Meanwhile>
+NSA_DEVICE DecodeLengths check_lengths(const Arguments &args, int32 sequence, const Meanwhile &meanwhile) {
   using Facts = typename Shape::Facts;
   const int32 given = load_number(args.cache_seqlens.data + args.cache_seqlens.at(sequence).offset);
+  meanwhile();
   int32 first = 0;
   int32 added = args.seqlen_q;
   bool bad_offsets = false;
@@ -80,44 +82,44 @@ NSA_DEVICE DecodeLengths check_lengths(const Arguments &args, int32 sequence) {
   return {tokens, added, first, code};
 }
 
-// The page numbers that one attending thread checks. The thread loads them before the length says which of them are
-// used, so that both loads wait for memory at the same time. They keep the table in shared memory, where there is room
-// for it: L1 forgets it when the cluster meets.
-template <typename Shape> struct DecodePages {
-  static constexpr int32 kEntries = Shape::kTableEntries;
-  static constexpr int32 kAll = (kEntries + Shape::kThreads - 1) / Shape::kThreads;
+// The page numbers that one thread of the main team checks. The thread loads them before the length says which of them
+// are used, so that both loads wait for memory at the same time. The threads keep the table in shared memory, where
+// there is room for it: L1 forgets it when the cluster meets.
+template <typename Team> struct DecodePages {
+  static constexpr int32 kEntries = Team::kTableEntries;
+  static constexpr int32 kAll = (kEntries + Team::kThreads - 1) / Team::kThreads;
   static constexpr int32 kHeld = kAll < 4 ? kAll : 4;
 
   template <typename Arguments> NSA_DEVICE explicit DecodePages(const Arguments &args) {
     if constexpr (kHeld > 0) {
       const int32 *table = args.block_table.data + args.block_table.at(blockIdx.z, 0).offset;
-      const int32 entries = min(args.capacity / max(Shape::Facts::kPageSize, 1), kEntries);
+      const int32 entries = min(args.capacity / max(Team::Facts::kPageSize, 1), kEntries);
 #pragma unroll
       for (int32 i = 0; i < kHeld; ++i)
-        if (const int32 entry = threadIdx.x + i * Shape::kThreads; entry < entries)
+        if (const int32 entry = Team::thread() + i * Team::kThreads; entry < entries)
           held[i] = load_number(table + entry * args.block_table.strides[1]);
     }
   }
 
   // Returns whether a page of the first `tokens` tokens does not exist, of those that the thread looks at.
   template <typename Arguments>
-  NSA_DEVICE bool finds_bad(const Arguments &args, const DecodeMemory<Shape> &memory, int32 tokens) const {
+  NSA_DEVICE bool finds_bad(const Arguments &args, const DecodeMemory<Team> &memory, int32 tokens) const {
     bool bad = false;
-    if constexpr (Shape::Facts::kPageSize > 0) {
-      const int32 past = (tokens - 1) / Shape::Facts::kPageSize + 1;
+    if constexpr (Team::Facts::kPageSize > 0) {
+      const int32 past = (tokens - 1) / Team::Facts::kPageSize + 1;
       const auto visit = [&](int32 entry, int32 page) {
         bad |= static_cast<uint32>(page) >= static_cast<uint32>(args.pages);
         if constexpr (kEntries > 0)
-          memory.numbers(Shape::kTableAt)[entry] = page;
+          memory.numbers(Team::kTableAt)[entry] = page;
       };
 #pragma unroll
       for (int32 i = 0; i < kHeld; ++i)
-        if (const int32 entry = threadIdx.x + i * Shape::kThreads; entry < past)
+        if (const int32 entry = Team::thread() + i * Team::kThreads; entry < past)
           visit(entry, held[i]);
       if constexpr (kHeld < kAll || kEntries == 0) {
         const int32 *table = args.block_table.data + args.block_table.at(blockIdx.z, 0).offset;
 #pragma unroll 4
-        for (int32 entry = threadIdx.x + kHeld * Shape::kThreads; entry < past; entry += Shape::kThreads)
+        for (int32 entry = Team::thread() + kHeld * Team::kThreads; entry < past; entry += Team::kThreads)
           visit(entry, load_unchanging(table + entry * args.block_table.strides[1]));
       }
     }
@@ -170,8 +172,9 @@ template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 
 }
 
 // The place of the block. A kernel that appends checks the lengths and computes it, and otherwise it is in the table
-// that the kernel `cache_sequences` wrote.
-template <typename Shape, typename Arguments> NSA_DEVICE DecodePlace find_place(const Arguments &args) {
+// that the kernel `cache_sequences` wrote. `meanwhile` is called once.
+template <typename Shape, typename Arguments, typename Meanwhile>
+NSA_DEVICE DecodePlace find_place(const Arguments &args, const Meanwhile &meanwhile) {
   using Facts = typename Shape::Facts;
   DecodePlace place = {};
   place.sequence = blockIdx.z;
@@ -179,7 +182,7 @@ template <typename Shape, typename Arguments> NSA_DEVICE DecodePlace find_place(
   place.rank = static_cast<int32>(blockIdx.x) % Shape::kCluster;
   place.token = static_cast<int32>(blockIdx.x) / Shape::kCluster;
   if constexpr (Facts::kAppends) {
-    const DecodeLengths lengths = check_lengths<Shape>(args, place.sequence);
+    const DecodeLengths lengths = check_lengths<Shape>(args, place.sequence, meanwhile);
     const bool packed = args.cu_seqlens_q.present();
     place.code = lengths.code;
     place.added = lengths.added;
@@ -189,6 +192,7 @@ template <typename Shape, typename Arguments> NSA_DEVICE DecodePlace find_place(
     place.k_entry = place.sequence;
     divide_keys<Shape>(place, place.runs ? lengths.tokens - lengths.added + place.token + 1 : 1, args.window);
   } else {
+    meanwhile();
     const auto field = [&](int32 number) { return load_scalar(args.sequences, place.sequence, number); };
     place.added = field(Facts::kSequenceQLength);
     place.runs = place.token < place.added;

@@ -11,12 +11,12 @@ inline constexpr float kLn2 = 0.6931471805599453f;
 
 // Makes the weights of the branches of each head: the given numbers, or the sigmoid of each, or one softmax over all
 // three. The softmax counts the gate of a branch that is off too. One warp does it for all heads.
-template <typename Shape, typename Arguments>
-NSA_DEVICE void make_gates(const Arguments &args, const DecodePlace &place, const DecodeMemory<Shape> &memory) {
-  using Facts = typename Shape::Facts;
+template <typename Team, typename Arguments>
+NSA_DEVICE void make_gates(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory) {
+  using Facts = typename Team::Facts;
 #pragma unroll 1
-  for (int32 head = threadIdx.x % kWarpSize; head < Shape::kGroup; head += kWarpSize) {
-    const int32 row = Facts::kGatePerGroup ? place.kv_head : place.kv_head * Shape::kGroup + head;
+  for (int32 head = threadIdx.x % kWarpSize; head < Team::kGroup; head += kWarpSize) {
+    const int32 row = Facts::kGatePerGroup ? place.kv_head : place.kv_head * Team::kGroup + head;
     float x[kDecodeBranches];
 #pragma unroll
     for (int32 branch = 0; branch < kDecodeBranches; ++branch)
@@ -33,29 +33,32 @@ NSA_DEVICE void make_gates(const Arguments &args, const DecodePlace &place, cons
         gate = exp2_approx((gate - top) * kLog2E) / sum;
       else if constexpr (Facts::kSigmoidGates != 0)
         gate = 1 / (1 + exp2_approx(gate * -kLog2E));
-      memory.floats(Shape::kGatesAt)[branch * Shape::kHeads + head] = gate;
+      memory.floats(Team::kGatesAt)[branch * Team::kHeads + head] = gate;
     }
   }
 }
 
-template <typename Shape, typename Arguments> struct DecodeResult {
-  using T = typename Shape::Element;
+template <typename Team, typename Arguments> struct DecodeResult {
+  using T = typename Team::Element;
 
-  // Adds the weighted results of a branch to the slice of the block, which is kept in shared memory in the place of
-  // what the first block of the cluster sent of the branch `kFirst`. The last branch is not kept there but written.
+  // Adds the weighted results of a branch to the team's slice, which is kept in shared memory in the place of what the
+  // first block of the cluster sent of the team's branch `kFirst`. The last branch is not kept there but written, with
+  // the slice of the window's team, if there is one.
   template <int32 kBranch, int32 kFirst, bool kLast> NSA_DEVICE void add(const View<T, 3> &single) const {
     float *slice = memory.partials(kFirst, 0);
 #pragma unroll 1
-    for (int32 i = threadIdx.x; i < slice_size<Shape>(place.rank); i += Shape::kThreads) {
-      const int32 element = place.rank * Shape::kSlice + i;
-      const int32 head = element / Shape::kVDim;
+    for (int32 i = Team::thread(); i < slice_size<Team>(place.rank); i += Team::kThreads) {
+      const int32 element = place.rank * Team::kSlice + i;
+      const int32 head = element / Team::kVDim;
       float value = 0;
 #pragma unroll
-      for (int32 rank = 0; rank < Shape::kCluster; ++rank)
+      for (int32 rank = 0; rank < Team::kCluster; ++rank)
         value = fmaf(memory.softmax(kBranch, rank, head)[0], memory.partials(kBranch, rank)[i], value);
       store(single, element, value);
-      const float before = kBranch == kFirst ? 0 : slice[i];
-      const float total = fmaf(value, memory.floats(Shape::kGatesAt)[kBranch * Shape::kHeads + head], before);
+      float before = kBranch == kFirst ? 0 : slice[i];
+      if constexpr (kLast && Team::kHasWindowTeam)
+        before += memory.partials(kWin, 0)[i];
+      const float total = fmaf(value, memory.floats(Team::kGatesAt)[kBranch * Team::kHeads + head], before);
       if constexpr (kLast)
         store(args.out, element, total);
       else
@@ -66,20 +69,20 @@ template <typename Shape, typename Arguments> struct DecodeResult {
   // The first block of the cluster writes the log-sum-exps, which are given in base 2.
   NSA_DEVICE void store_lse(const View<float, 3> &lse, int32 head, float value) const {
     if (place.rank == 0 && lse.present())
-      *row_address(lse, place.q_entry, place.q_time, place.kv_head * Shape::kGroup + head) = value * kLn2;
+      *row_address(lse, place.q_entry, place.q_time, place.kv_head * Team::kGroup + head) = value * kLn2;
   }
 
   // A warp of the last block of the cluster writes the list in ascending order, and the number of keys that were
   // attended.
-  NSA_DEVICE void store_list(const DecodeRing<Shape> &ring) const {
-    if (place.rank != Shape::kCluster - 1)
+  NSA_DEVICE void store_list(const DecodeRing<Team> &ring) const {
+    if (place.rank != Team::kCluster - 1)
       return;
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     const auto listed = [&](int32 entry) { return ring.listed_block(entry); };
-    if constexpr (Shape::kHasSel) {
+    if constexpr (Team::kHasSel) {
       if (args.block_list.present())
 #pragma unroll 1
-        for (int32 i = lane; i < Shape::Facts::kSelCount; i += kWarpSize) {
+        for (int32 i = lane; i < Team::Facts::kSelCount; i += kWarpSize) {
           const int32 block = i < place.listed ? listed(i) : -1;
           int32 slot = i < place.listed ? 0 : i;
           for (int32 other = 0; i < place.listed && other < place.listed; ++other)
@@ -92,25 +95,25 @@ template <typename Shape, typename Arguments> struct DecodeResult {
     int32 read = 0;
 #pragma unroll 1
     for (int32 i = lane; i < place.listed; i += kWarpSize)
-      read += min(place.position + 1 - listed(i) * Shape::Facts::kSelBlock, int32{Shape::Facts::kSelBlock});
+      read += min(place.position + 1 - listed(i) * Team::Facts::kSelBlock, int32{Team::Facts::kSelBlock});
 #pragma unroll
     for (int32 distance = 1; distance < kWarpSize; distance *= 2)
       read += shuffle_xor(read, distance);
-    read += (Shape::kHasCmp ? place.visible : 0) + (Shape::kHasWin ? min(args.window, place.position + 1) : 0);
+    read += (Team::kHasCmp ? place.visible : 0) + (Team::kHasWin ? min(args.window, place.position + 1) : 0);
     if (lane == 0)
       *row_address(args.reads, place.q_entry, place.q_time, place.kv_head) = read;
   }
 
   const Arguments &args;
   const DecodePlace &place;
-  const DecodeMemory<Shape> memory;
+  const DecodeMemory<Team> memory;
 
 private:
   NSA_DEVICE void store(const View<T, 3> &target, int32 element, float value) const {
     if (!target.present())
       return;
-    const int32 head = place.kv_head * Shape::kGroup + element / Shape::kVDim;
-    row_address(target, place.q_entry, place.q_time, head)[element % Shape::kVDim] = to<T>(value);
+    const int32 head = place.kv_head * Team::kGroup + element / Team::kVDim;
+    row_address(target, place.q_entry, place.q_time, head)[element % Team::kVDim] = to<T>(value);
   }
 };
 

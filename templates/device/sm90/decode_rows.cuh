@@ -83,34 +83,36 @@ template <typename Shape, typename Arguments> NSA_DEVICE bool shares_queries(con
 }
 
 // Loads the queries of the group. Rows behind the last head are zeros.
-template <typename Shape, typename View>
+template <typename Team, typename View>
 NSA_DEVICE void copy_queries(unsigned char *target, const View &q, const DecodePlace &place, bool aligned) {
   constexpr int32 kParts = 8;
-  const int32 part = threadIdx.x % kParts;
+  const int32 part = Team::thread() % kParts;
 #pragma unroll 1
-  for (int32 head = threadIdx.x / kParts; head < Shape::kHeads; head += Shape::kThreads / kParts) {
-    const bool exists = head < Shape::kGroup;
-    const int32 number = place.kv_head * Shape::kGroup + (exists ? head : 0);
-    copy_row<Shape::kQkDim, kParts>(target + head * Shape::kKPitch, row_address(q, place.q_entry, place.q_time, number),
+  for (int32 head = Team::thread() / kParts; head < Team::kHeads; head += Team::kThreads / kParts) {
+    const bool exists = head < Team::kGroup;
+    const int32 number = place.kv_head * Team::kGroup + (exists ? head : 0);
+    copy_row<Team::kQkDim, kParts>(target + head * Team::kKPitch, row_address(q, place.q_entry, place.q_time, number),
                                     part, exists, aligned);
   }
 }
 
 // Zeroes the columns behind qk_dim of `rows` rows of queries or keys. Loads do not write them, and a product reads
 // them.
-template <typename Shape> NSA_DEVICE void clear_padding(unsigned char *memory, int32 rows) {
-  constexpr int32 kChunks = (Shape::kQkPad - Shape::kQkDim) * 2 / kChunkBytes;
+template <typename Team> NSA_DEVICE void clear_padding(unsigned char *memory, int32 rows) {
+  constexpr int32 kChunks = (Team::kQkPad - Team::kQkDim) * 2 / kChunkBytes;
   if constexpr (kChunks > 0)
 #pragma unroll 1
-    for (int32 i = threadIdx.x; i < rows * kChunks; i += Shape::kThreads)
-      reinterpret_cast<Chunk *>(memory + i / kChunks * Shape::kKPitch + 2 * Shape::kQkDim)[i % kChunks] = {};
+    for (int32 i = Team::thread(); i < rows * kChunks; i += Team::kThreads)
+      reinterpret_cast<Chunk *>(memory + i / kChunks * Team::kKPitch + 2 * Team::kQkDim)[i % kChunks] = {};
 }
 
-template <typename Shape> NSA_DEVICE void clear_padding(const DecodeMemory<Shape> &memory) {
+// The padding of the team's ring, and of the queries, which the main team clears.
+template <typename Team> NSA_DEVICE void clear_padding(const DecodeMemory<Team> &memory) {
 #pragma unroll 1
-  for (int32 stage = 0; stage < Shape::kStages; ++stage)
-    clear_padding<Shape>(memory.keys(stage), Shape::kKeyTile);
-  clear_padding<Shape>(memory.queries(0), Shape::kQueryTiles * Shape::kHeads);
+  for (int32 stage = 0; stage < Team::kStages; ++stage)
+    clear_padding<Team>(memory.keys(stage), Team::kKeyTile);
+  if constexpr (!Team::kIsWindow)
+    clear_padding<Team>(memory.queries(0), Team::kQueryTiles * Team::kHeads);
 }
 
 } // namespace nsa

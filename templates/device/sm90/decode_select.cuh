@@ -7,35 +7,35 @@
 namespace nsa {
 
 // Makes the sums of the probabilities of a compressed key over the heads of the group, in the order of the heads.
-template <typename Shape>
-NSA_DEVICE void add_heads(const DecodeMemory<Shape> &memory, const DecodePlace &place, float scale) {
+template <typename Team>
+NSA_DEVICE void add_heads(const DecodeMemory<Team> &memory, const DecodePlace &place, float scale) {
   // A norm is what is added to a score in base 2 to make it the logarithm of a probability. A head without weight adds
   // nothing to any block. A head that met a NaN makes the importance of all blocks NaN.
-  const float *scores = memory.floats(Shape::kScoresAt);
-  const float *norms = memory.floats(Shape::kNormsAt);
+  const float *scores = memory.floats(Team::kScoresAt);
+  const float *norms = memory.floats(Team::kNormsAt);
 #pragma unroll 1
-  for (int32 key = threadIdx.x; key < place.past_key - place.first_key; key += Shape::kThreads) {
+  for (int32 key = Team::thread(); key < place.past_key - place.first_key; key += Team::kThreads) {
     float sum = 0;
 #pragma unroll 8
-    for (int32 head = 0; head < Shape::kGroup; ++head)
-      sum += exp2_approx(fmaf(scores[head * Shape::kScorePitch + key], scale, norms[head]));
-    memory.floats(Shape::kImportanceAt)[key] = place.first_key + key >= 0 ? sum : 0;
+    for (int32 head = 0; head < Team::kGroup; ++head)
+      sum += exp2_approx(fmaf(scores[head * Team::kScorePitch + key], scale, norms[head]));
+    memory.floats(Team::kImportanceAt)[key] = place.first_key + key >= 0 ? sum : 0;
   }
 }
 
 // The score of a selection block. Forced blocks have the score +inf, and NaN is below all numbers. All scores are sums
 // of probabilities, so no number is below 0.
-template <typename Shape>
-NSA_DEVICE float block_score(const DecodeMemory<Shape> &memory, const DecodePlace &place, int32 own, int32 init_blocks,
+template <typename Team>
+NSA_DEVICE float block_score(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 own, int32 init_blocks,
                              int32 local_blocks) {
-  constexpr int32 kStrides = Shape::kBefore + 1; // of a compressed block
-  const float *importance = memory.floats(Shape::kImportanceAt) + own * Shape::kInner;
-  const int32 keys = place.past_key - place.first_key - own * Shape::kInner;
+  constexpr int32 kStrides = Team::kBefore + 1; // of a compressed block
+  const float *importance = memory.floats(Team::kImportanceAt) + own * Team::kInner;
+  const int32 keys = place.past_key - place.first_key - own * Team::kInner;
   float score = 0;
 #pragma unroll 8
-  for (int32 tap = 0; tap < Shape::kInner + Shape::kBefore; ++tap) {
+  for (int32 tap = 0; tap < Team::kInner + Team::kBefore; ++tap) {
     // The tokens that the two blocks share, in units of the stride.
-    const int32 weight = min(tap + 1, Shape::kInner) - max(tap + 1 - kStrides, 0);
+    const int32 weight = min(tap + 1, Team::kInner) - max(tap + 1 - kStrides, 0);
     score = fmaf(tap < keys ? importance[tap] : 0, static_cast<float>(weight), score);
   }
   const int32 block = place.first_block + own;
@@ -77,10 +77,10 @@ NSA_DEVICE int32 count_before(const float *scores, int32 count, int32 place) {
 }
 
 // Calls use(i, slot) for each of the first `count` scores, in one thread. `slot` is the number of scores before it.
-template <typename Shape, typename Use> NSA_DEVICE void rank_scores(const float *scores, int32 count, const Use &use) {
+template <typename Team, typename Use> NSA_DEVICE void rank_scores(const float *scores, int32 count, const Use &use) {
 #pragma unroll 1
-  for (int32 first = 0; first < count; first += Shape::kThreads / kCounters) {
-    const int32 i = first + static_cast<int32>(threadIdx.x) / kCounters;
+  for (int32 first = 0; first < count; first += Team::kThreads / kCounters) {
+    const int32 i = first + Team::thread() / kCounters;
     const int32 slot = count_before(scores, count, min(i, count - 1));
     if (i < count && threadIdx.x % kCounters == 0)
       use(i, slot);
@@ -89,34 +89,34 @@ template <typename Shape, typename Use> NSA_DEVICE void rank_scores(const float 
 
 // Sends the best selection blocks of this block to all others. They stand in ascending order if all are sent, and else
 // by their scores. So of equal scores in one block, the lower selection block always stands first.
-template <typename Shape> NSA_DEVICE void push_candidates(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
-  const float *scores = memory.floats(Shape::kBlockScoresAt);
-  float *candidate_scores = memory.floats(Shape::kCandidateScoresAt);
-  int32 *candidate_blocks = memory.numbers(Shape::kCandidateBlocksAt);
+template <typename Team> NSA_DEVICE void push_candidates(const DecodeMemory<Team> &memory, const DecodePlace &place) {
+  const float *scores = memory.floats(Team::kBlockScoresAt);
+  float *candidate_scores = memory.floats(Team::kCandidateScoresAt);
+  int32 *candidate_blocks = memory.numbers(Team::kCandidateBlocksAt);
   const int32 owned = place.past_block - place.first_block;
   const int32 first = place.rank * place.proposed;
   if (owned <= place.proposed) {
 #pragma unroll 1
-    for (int32 own = threadIdx.x; own < place.proposed; own += Shape::kThreads) {
+    for (int32 own = Team::thread(); own < place.proposed; own += Team::kThreads) {
       candidate_scores[first + own] = own < owned ? scores[own] : -infinity();
       candidate_blocks[first + own] = place.first_block + own;
     }
   } else {
-    rank_scores<Shape>(scores, owned, [&](int32 own, int32 slot) {
+    rank_scores<Team>(scores, owned, [&](int32 own, int32 slot) {
       if (slot < place.proposed) {
         candidate_scores[first + slot] = scores[own];
         candidate_blocks[first + slot] = place.first_block + own;
       }
     });
   }
-  meet<Shape>();
+  meet<Team>();
   const uint32 barrier = shared_address(memory.barrier(kProposals));
 #pragma unroll 1
-  for (int32 i = threadIdx.x; i < place.proposed * Shape::kCluster; i += Shape::kThreads) {
-    const uint32 receiver = i % Shape::kCluster;
+  for (int32 i = Team::thread(); i < place.proposed * Team::kCluster; i += Team::kThreads) {
+    const uint32 receiver = i % Team::kCluster;
     if (receiver == static_cast<uint32>(place.rank))
       continue;
-    const int32 index = first + i / Shape::kCluster;
+    const int32 index = first + i / Team::kCluster;
     const uint32 counter = cluster_address(barrier, receiver);
     push_word(cluster_address(shared_address(candidate_scores + index), receiver),
               __float_as_uint(candidate_scores[index]), counter);
@@ -126,32 +126,32 @@ template <typename Shape> NSA_DEVICE void push_candidates(const DecodeMemory<Sha
 }
 
 // Scores the block's own selection blocks and sends the best. The norms of the compressed branch are made.
-template <typename Shape>
-NSA_DEVICE void propose_blocks(const DecodeMemory<Shape> &memory, const DecodePlace &place, float scale,
+template <typename Team>
+NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePlace &place, float scale,
                                int32 init_blocks, int32 local_blocks) {
   add_heads(memory, place, scale);
-  meet<Shape>();
+  meet<Team>();
   const int32 owned = place.past_block - place.first_block;
 #pragma unroll 1
-  for (int32 own = threadIdx.x; own < round_up(owned, 4); own += Shape::kThreads)
-    memory.floats(Shape::kBlockScoresAt)[own] =
+  for (int32 own = Team::thread(); own < round_up(owned, 4); own += Team::kThreads)
+    memory.floats(Team::kBlockScoresAt)[own] =
         own < owned ? block_score(memory, place, own, init_blocks, local_blocks) : -infinity();
   // No block sends what stands behind the last candidate.
-  const int32 candidates = Shape::kCluster * place.proposed;
-  const int32 behind = candidates + static_cast<int32>(threadIdx.x);
+  const int32 candidates = Team::kCluster * place.proposed;
+  const int32 behind = candidates + Team::thread();
   if (behind < round_up(candidates, 4))
-    memory.floats(Shape::kCandidateScoresAt)[behind] = -infinity();
-  meet<Shape>();
+    memory.floats(Team::kCandidateScoresAt)[behind] = -infinity();
+  meet<Team>();
   push_candidates(memory, place);
 }
 
 // Ranks the selection blocks that all blocks have sent and writes the list, best first. What a block sent behind its
 // own selection blocks has no place in it.
-template <typename Shape> NSA_DEVICE void make_list(const DecodeMemory<Shape> &memory, const DecodePlace &place) {
-  const float *scores = memory.floats(Shape::kCandidateScoresAt);
-  rank_scores<Shape>(scores, Shape::kCluster * place.proposed, [&](int32 i, int32 slot) {
+template <typename Team> NSA_DEVICE void make_list(const DecodeMemory<Team> &memory, const DecodePlace &place) {
+  const float *scores = memory.floats(Team::kCandidateScoresAt);
+  rank_scores<Team>(scores, Team::kCluster * place.proposed, [&](int32 i, int32 slot) {
     if (slot < place.listed && scores[i] != -infinity())
-      memory.list()[slot] = memory.numbers(Shape::kCandidateBlocksAt)[i];
+      memory.list()[slot] = memory.numbers(Team::kCandidateBlocksAt)[i];
   });
 }
 

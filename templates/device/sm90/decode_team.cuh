@@ -1,0 +1,149 @@
+// The teams of warps of a block, and what lies where in its shared memory.
+//
+// The main team attends the compressed and the selected keys. The window depends on nothing but the place of the
+// sequence, so a team of its own attends it at the same time. Without such a team the main team attends all branches.
+// Each team has its own ring of keys, loaders and barriers.
+#pragma once
+
+#include "sm90/decode_shape.cuh"
+
+namespace nsa {
+
+inline constexpr int32 kPieceKeys = 16; // keys of a tile that a warp attends at once
+
+// How the warps of a team divide their work, and what the team has for itself in shared memory.
+template <typename Facts, bool kIsWindow_> struct TeamShape : DecodeShape<Facts> {
+  using Shape = DecodeShape<Facts>;
+  static constexpr bool kIsWindow = kIsWindow_;
+  static constexpr int32 kWarps = kIsWindow ? Shape::kWindowWarps : Shape::kMainWarps;
+  static constexpr int32 kThreads = kWarps * kWarpSize;
+  static constexpr int32 kFirstThread = kIsWindow ? Shape::kMainWarps * kWarpSize : 0;
+  static constexpr int32 kLoaders = kIsWindow ? Shape::kWindowLoaders : Shape::kMainLoaders;
+  // The number of a thread that attends in its team.
+  NSA_DEVICE static int32 thread() { return static_cast<int32>(threadIdx.x) - kFirstThread; }
+
+  // The branches that the team attends. The main team reads compressed keys for the list alone, too.
+  static constexpr int32 kWindowBit = Shape::kHasWindowTeam ? 1 << kWin : 0;
+  static constexpr int32 kBranches = kIsWindow ? kWindowBit : Facts::kBranches & ~kWindowBit;
+  NSA_DEVICE static constexpr bool attends(int32 branch) { return kBranches >> branch & 1; }
+  static constexpr bool kReadsCompressed = !kIsWindow && Shape::kCompressed;
+
+  // In a cluster of 16 blocks the part of a window of 512 keys is one tile of the window's team.
+  static constexpr int32 kKeyTile = kIsWindow ? 32 : Facts::kKeyTile;
+  static constexpr int32 kStages = kIsWindow ? 2 : Facts::kStages;
+  static constexpr int32 kStageBytes = kKeyTile * (Shape::kKPitch + Shape::kVPitch);
+
+  // A warp attends pieces of 16 keys of a tile for 16 heads. As many warps as a tile has pieces divide the keys among
+  // them. Warps that are left divide the columns of V, and make the same scores. If the columns of a warp would take
+  // more registers than a thread has, or if a tile has no room for the results of all warps that divide the keys, half
+  // as many divide the keys, and more the columns.
+  static constexpr int32 kMostColumns = Shape::kHasWindowTeam ? 64 : 128;
+  static constexpr int32 kPieces = kKeyTile / kPieceKeys;
+  static constexpr int32 kHeadWarps = kWarps / Shape::kHeadTiles; // for the same heads
+  static constexpr int32 kMostKeyWarps = kPieces < kHeadWarps ? kPieces : kHeadWarps;
+  static constexpr bool kWide = Shape::kVPad * kMostKeyWarps / kHeadWarps > kMostColumns;
+  static constexpr bool kCrowded = kStageBytes < 4 * kMostKeyWarps * Shape::kHeads * (16 + 8);
+  static constexpr int32 kKeyWarps = kMostKeyWarps > 1 && (kWide || kCrowded) ? kMostKeyWarps / 2 : kMostKeyWarps;
+  static constexpr int32 kColumnWarps = kHeadWarps / kKeyWarps;
+  static constexpr int32 kColumns = Shape::kVPad / kColumnWarps; // of a warp
+  static_assert(kPieces % kKeyWarps == 0 && kColumns % 16 == 0 && kColumns <= 128, "warps divide a tile evenly");
+
+  // The warps of a team add up their results of a branch in the memory of its last tile, as many columns at a time as
+  // fit: a multiple of 16. Rows lie eight numbers further apart than their length. So the four rows that half a warp
+  // stores at once, eight numbers of each, lie in different banks.
+  static constexpr int32 kMostMergeColumns = (kStageBytes / (4 * kKeyWarps * Shape::kHeads) - 8) / 16 * 16;
+  static constexpr int32 kMergeColumns = kMostMergeColumns < Shape::kVPad ? kMostMergeColumns : Shape::kVPad;
+  static constexpr int32 kMergePitch = kMergeColumns + 8;
+  static_assert(kMergeColumns > 0, "a tile has room for the results of all warps");
+
+  // Offsets in shared memory of what the team has for itself. The ring comes first. A window has one branch.
+  static constexpr int32 kPartBranches = kIsWindow ? 1 : kDecodeBranches;
+  static constexpr int32 kPartsInTeam = kStages * kStageBytes; // [branch][key warp][head]
+  static constexpr int32 kSourcesInTeam =
+      kPartsInTeam + 8 * kPartBranches * kKeyWarps * Shape::kHeads; // [row of a tile]: key, value
+  static constexpr int32 kRingBarriersInTeam = kSourcesInTeam + 16 * kKeyTile;
+  static constexpr int32 kTeamBytes = round_up(kRingBarriersInTeam + 16 * kStages, 16);
+};
+
+template <typename Facts> NSA_DEVICE constexpr int32 window_team_bytes() {
+  if constexpr (DecodeShape<Facts>::kHasWindowTeam)
+    return TeamShape<Facts, true>::kTeamBytes;
+  else
+    return 0;
+}
+
+// A team with the offsets in shared memory: the main team has the first bytes, then comes the window's, and then what
+// is common.
+template <typename Facts, bool kIsWindow> struct DecodeTeam : TeamShape<Facts, kIsWindow> {
+  using Shape = DecodeShape<Facts>;
+  using Team = TeamShape<Facts, kIsWindow>;
+  static constexpr int32 kCluster = Shape::kCluster;
+  static constexpr int32 kHeads = Shape::kHeads;
+  static constexpr bool kRanks = Shape::kRanks;
+
+  static constexpr int32 kMainBytes = TeamShape<Facts, false>::kTeamBytes;
+  static constexpr int32 kRingAt = kIsWindow ? kMainBytes : 0;
+  static constexpr int32 kPartsAt = kRingAt + Team::kPartsInTeam;
+  static constexpr int32 kSourcesAt = kRingAt + Team::kSourcesInTeam;
+  static constexpr int32 kRingBarriersAt = kRingAt + Team::kRingBarriersInTeam;
+
+  static constexpr int32 kQueriesAt = kMainBytes + window_team_bytes<Facts>();
+  static constexpr int32 kPartialsAt = kQueriesAt + Shape::kQueryTiles * Shape::kQueryBytes; // [branch][rank][slice]
+  static constexpr int32 kSoftmaxAt =
+      kPartialsAt + 4 * kDecodeBranches * kCluster * Shape::kSlice;                       // [branch][rank][head]
+  static constexpr int32 kNormsAt = kSoftmaxAt + 8 * kDecodeBranches * kCluster * kHeads; // [head]
+  static constexpr int32 kGatesAt = kNormsAt + 4 * kHeads;                                // [branch][head]
+  static constexpr int32 kScoresAt = kGatesAt + 4 * kDecodeBranches * kHeads;             // [head][compressed key]
+  static constexpr int32 kImportanceAt =
+      kScoresAt + (kRanks ? 4 * Shape::kGroup * Shape::kScorePitch : 0);                         // [compressed key]
+  static constexpr int32 kBlockScoresAt = kImportanceAt + (kRanks ? 4 * Shape::kScorePitch : 0); // [selection block]
+  static constexpr int32 kCandidateScoresAt = kBlockScoresAt + (kRanks ? 4 * round_up(Shape::kShare, 4) : 0);
+  static constexpr int32 kCandidateBlocksAt = kCandidateScoresAt + (kRanks ? 4 * round_up(Shape::kCandidates, 4) : 0);
+  static constexpr int32 kListAt = kCandidateBlocksAt + (kRanks ? 4 * round_up(Shape::kCandidates, 4) : 0);
+  static constexpr int32 kFreshAt =
+      kListAt + (Shape::kHasSel ? 4 * round_up(Facts::kSelCount, 4) : 0); // a new compressed row
+  static constexpr int32 kTableAt =
+      kFreshAt + round_up(2 * (Shape::kQkDim + Shape::kVDim), 16); // [page of the sequence]
+  static constexpr int32 kTableEntries = Facts::kTableEntries;     // 0: the table is too long to be kept
+  static constexpr int32 kBarriersAt = kTableAt + 4 * round_up(kTableEntries, 4);
+  static constexpr int32 kUsedBytes = kBarriersAt + 8 * kDecodeMessages;
+  static_assert(kUsedBytes <= Facts::kSharedBytes, "the header states enough shared memory");
+};
+
+// The shared memory of a block by its parts, as a team sees it.
+template <typename Team> struct DecodeMemory {
+  NSA_DEVICE explicit DecodeMemory(unsigned char *memory) : base(memory) {}
+
+  // What the team has for itself.
+  NSA_DEVICE unsigned char *keys(int32 stage) const { return base + Team::kRingAt + stage * Team::kStageBytes; }
+  NSA_DEVICE unsigned char *values(int32 stage) const { return keys(stage) + Team::kKeyTile * Team::kKPitch; }
+  // The maximum and the sum of a head over the keys of a warp: two floats.
+  NSA_DEVICE float *part(int32 branch, int32 key_warp, int32 head) const {
+    const int32 number = Team::kPartBranches == 1 ? key_warp : branch * Team::kKeyWarps + key_warp;
+    return floats(Team::kPartsAt) + 2 * (number * Team::kHeads + head);
+  }
+  // Where the row of a tile and its value lie in global memory (DecodeLoader::Address): two numbers.
+  NSA_DEVICE uint64 *sources(int32 row) const { return reinterpret_cast<uint64 *>(base + Team::kSourcesAt) + 2 * row; }
+  // The mbarriers of a stage of the ring: its tile has come, and its tile was read.
+  NSA_DEVICE unsigned char *full(int32 stage) const { return base + Team::kRingBarriersAt + 8 * stage; }
+  NSA_DEVICE unsigned char *empty(int32 stage) const { return full(Team::kStages + stage); }
+
+  // What all teams share.
+  NSA_DEVICE unsigned char *queries(int32 tile) const { return base + Team::kQueriesAt + tile * Team::kQueryBytes; }
+  NSA_DEVICE float *floats(int32 offset) const { return reinterpret_cast<float *>(base + offset); }
+  NSA_DEVICE int32 *numbers(int32 offset) const { return reinterpret_cast<int32 *>(base + offset); }
+  NSA_DEVICE float *partials(int32 branch, int32 rank) const {
+    return floats(Team::kPartialsAt) + (branch * Team::kCluster + rank) * Team::kSlice;
+  }
+  // The maximum and the sum of a head: two floats.
+  NSA_DEVICE float *softmax(int32 branch, int32 rank, int32 head) const {
+    return floats(Team::kSoftmaxAt) + 2 * ((branch * Team::kCluster + rank) * Team::kHeads + head);
+  }
+  NSA_DEVICE int32 *list() const { return numbers(Team::kListAt); }
+  NSA_DEVICE unsigned char *fresh() const { return base + Team::kFreshAt; }
+  NSA_DEVICE unsigned char *barrier(int32 message) const { return base + Team::kBarriersAt + 8 * message; }
+
+  unsigned char *base;
+};
+
+} // namespace nsa
