@@ -13,11 +13,10 @@ namespace {
 
 using language::Diagnostics;
 using language::Name;
+using language::quoted;
 using language::SyntaxTree;
 using language::Token;
 using language::TokenKind;
-
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 // What was meant, or else what there is.
 std::string hintOf(std::string_view name, const std::string &title, std::span<const std::string_view> known) {

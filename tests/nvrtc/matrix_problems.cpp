@@ -201,7 +201,7 @@ std::vector<CompileCall> selGradientCalls(const Shape &shape, int selBlock, int 
 // The kernels that invert lists.
 std::vector<CompileCall> indexCalls(int selBlock, int selCount, int packed) {
   std::vector<CompileCall> calls;
-  for (const char *op : {"index_lengths", "index_counts", "index_fill", "index_slots", "index_ranges"})
+  for (const char *op : {"index_lengths", "index_counts", "index_fill", "index_check", "index_slots", "index_ranges"})
     calls.push_back(callOf(op, {{"dtype", "fp32"},
                                 {"packed", std::to_string(packed)},
                                 {"sel_block", std::to_string(selBlock)},
@@ -264,7 +264,7 @@ std::vector<CompileCall> stepProblems(const Turn &turn) {
   }
   std::vector<CompileCall> calls = {stepCall({DType::kBf16, 128, 128, 16, 64})};
   for (size_t i = 0; i < corners.size(); ++i)
-    if (turn.takes(i, Turn::kCount))
+    if (turn.takes(2 * i, Turn::kCount))
       calls.push_back(corners[i]);
   return calls;
 }
@@ -388,8 +388,8 @@ std::vector<CompileCall> problemsOf(const Turn &turn, size_t architecture) {
   addNew(calls, longListProblems(turn, architecture));
   if (std::string_view(kArchitectures[architecture]) == "sm_90a")
     addNew(calls, stepProblems(turn));
-  // Half of attention's shapes on one, in one of its operators, which are one text with a few constants apart. With
-  // all, each shape on two: one with the tensor cores' instructions of sm_80 alone and one with later ones.
+  // On average a quarter of attention's shapes on one, in one of its operators, which are one text with a few constants
+  // apart. With all, each shape on two: one with the tensor cores' instructions of sm_80 alone and one with later ones.
   for (size_t i = 1; i < std::size(kShapes); ++i)
     if (turn.isAll ? (i + architecture) % 3 == 0 : turn.takes(i + architecture, Turn::kCount))
       calls.push_back(attentionCall(kShapes[i], kAttentionOperators[(i + architecture / 3) % 3]));

@@ -20,7 +20,7 @@ constexpr const char *kHopperTemplate = "attention_sm90";
 // revision of compiler and templates chooses the turn: it is the same for one commit wherever that is tested, and
 // another one after most changes. NSA_TEST_MATRIX=5 takes that turn, NSA_TEST_MATRIX=all compiles everything.
 struct Turn {
-  static constexpr size_t kCount = 24; // of three, four, six, eight or all
+  static constexpr size_t kCount = 24; // of three, four, six, eight, twelve or all
   size_t number = 0;
   bool isAll = false;
 

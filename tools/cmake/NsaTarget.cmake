@@ -11,9 +11,10 @@ set_target_properties(nsa_sqlite PROPERTIES
 find_library(NSA_ZSTD_STATIC libzstd.a REQUIRED)
 find_library(NSA_SODIUM_STATIC libsodium.a REQUIRED)
 
-# Warnings and sanitizers of a target of ours. UNINSTRUMENTED: the address sanitizer's build does not watch its code. It is
-# what tests and not what is tested, and takes most of the time of that build. The thread sanitizer has to see all threads.
-# Sources ask for a sanitizer by NSA_ADDRESS_SANITIZER and NSA_THREAD_SANITIZER, which all targets of its build have.
+# Warnings and sanitizers of a target of ours. UNINSTRUMENTED: the target is code of the tests, and the build of the
+# address sanitizer does not watch it, because instrumented it took most of that build's time. The thread sanitizer has
+# to see all threads. Sources ask for a sanitizer by NSA_ADDRESS_SANITIZER and NSA_THREAD_SANITIZER, which all targets of its
+# build have.
 function(nsa_flags target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "UNINSTRUMENTED" "" "")
   target_compile_options(${target} PRIVATE
@@ -29,8 +30,9 @@ function(nsa_flags target)
     # Every finding ends the program. Kernels made at run time have no type before their entry, which `function` reads.
     if(NOT arg_UNINSTRUMENTED OR NSA_FUZZ OR NSA_SANITIZE STREQUAL "thread")
       target_compile_options(${target} PRIVATE
-        -fsanitize=${NSA_SANITIZE} -fno-sanitize=function -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        -fsanitize=${NSA_SANITIZE} -fno-sanitize=function -fno-sanitize-recover=all)
     endif()
+    target_compile_options(${target} PRIVATE -fno-omit-frame-pointer) # by which the runtime finds the callers
     target_link_options(${target} PRIVATE -fsanitize=${NSA_SANITIZE})
   endif()
   if(NSA_FUZZ)
@@ -90,7 +92,8 @@ if(NSA_FUZZ) # runs it a million times
   set(nsa_unoptimized "")
 endif()
 
-# nsa_common_headers(name [UNINSTRUMENTED] [INCLUDES folder ...] [LIBS target ...] [OPTIONS option ...] HEADERS <a> ...)
+# nsa_common_headers(name [UNINSTRUMENTED] [INCLUDES folder ...] [LIBS target ...] [OPTIONS option ...]
+#                    HEADERS <a> ...)
 # Headers that most files of a kind include, parsed once. They replace no #include: the preset gcc compiles without them.
 function(nsa_common_headers name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "UNINSTRUMENTED" "" "LIBS;OPTIONS;INCLUDES;HEADERS")
@@ -134,7 +137,7 @@ function(nsa_target target)
   endif()
   if(arg_ELEMENTS AND nsa_elements)
     target_compile_options(${target} PRIVATE ${nsa_elements})
-  elseif(arg_HEADERS AND NOT (arg_ELEMENTS AND arg_UNINSTRUMENTED AND NSA_SANITIZE)) # which the headers are not
+  elseif(arg_HEADERS AND NOT (arg_ELEMENTS AND arg_UNINSTRUMENTED AND NSA_SANITIZE)) # these headers are instrumented
     target_precompile_headers(${target} REUSE_FROM ${arg_HEADERS})
   endif()
 endfunction()

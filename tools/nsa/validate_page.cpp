@@ -18,7 +18,7 @@ using report::Plot;
 using report::Table;
 using Tone = Table::Tone;
 
-constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+constexpr uint64_t kMostStepBytes = uint64_t{256} << 20;
 
 std::string textOf(const Json &object, const char *name) {
   auto found = object.find(name);
@@ -49,7 +49,7 @@ public:
 private:
   // What a step left; null when there is nothing to read.
   Json resultOf(const std::string &output) const {
-    Result<std::string> text = readText(choice.file(output), kMostBytes);
+    Result<std::string> text = readText(choice.file(output), kMostStepBytes);
     return text ? Json::parse(*text, nullptr, false) : Json();
   }
 
@@ -176,7 +176,7 @@ private:
 
   // How many ranges, and tokens in them, a query's group selected.
   void addSelection() {
-    Result<std::string> text = readText(choice.file("selection.jsonl"), kMostBytes);
+    Result<std::string> text = readText(choice.file("selection.jsonl"), kMostStepBytes);
     if (!text)
       return;
     std::istringstream lines(*text);

@@ -19,7 +19,7 @@ class Accelerator;
 
 // The number of guard bytes on each side of a buffer. The guard bytes are longer than one head's row in any tensor, so
 // a write to the row in front of the buffer or behind it is found. In a build with the address sanitizer, buffers have
-// no guard bytes, because the sanitizer itself finds writes of host code outside of a buffer.
+// no guard bytes, because the sanitizer itself finds writes of the library outside of a buffer.
 #ifdef NSA_ADDRESS_SANITIZER
 inline constexpr size_t kGuardBytes = 0;
 #else

@@ -12,7 +12,7 @@ namespace nsa::tools {
 
 namespace {
 
-constexpr size_t kAlignment = 256; // of a Buffer
+constexpr size_t kBufferAlignment = 256;
 
 nlohmann::json parsed(char *text) {
   nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -104,7 +104,7 @@ Status ProgramInputs::check(const std::set<std::string> &outputs) const {
     } else {
       NSA_ASSIGN_OR_RETURN(shape, declared.shape(scalars));
     }
-    alignas(kAlignment) static std::byte anywhere[kAlignment]; // nothing is read of it
+    alignas(kBufferAlignment) static std::byte anywhere[kBufferAlignment]; // nothing is read of it
     NamedTensor named{declared.name, {}};
     named.tensor.data = anywhere;
     named.tensor.dtype = input != tensors.end() ? input->second.dtype : declared.dtype;

@@ -13,6 +13,9 @@
 
 namespace nsa::language {
 
+// A name of a program as messages show it.
+inline std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+
 enum class Severity : uint8_t { kError, kWarning, kRemark };
 
 // One message. The caret stands at the begin of `range`, waves below the rest of it and below `marks`.

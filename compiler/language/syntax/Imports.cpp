@@ -12,8 +12,6 @@ namespace nsa::language {
 
 namespace {
 
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
-
 class Reader {
 public:
   Reader(const LibraryResolver &libraries, Diagnostics &diagnostics) : libraries(libraries), diagnostics(diagnostics) {}

@@ -14,8 +14,6 @@ namespace {
 
 constexpr const char *kFixingHint = "fix choices of this program: reference CHOICE = NUMBER";
 
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
-
 std::string counted(size_t count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
 }

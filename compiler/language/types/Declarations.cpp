@@ -33,8 +33,6 @@ constexpr std::pair<std::string_view, Element> kElements[] = {
 constexpr size_t kLanguageElements = 6;
 constexpr std::string_view kGradient = "gradient"; // an element of tensors alone
 
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
-
 } // namespace
 
 bool isBuiltInWord(std::string_view name) {

@@ -61,7 +61,8 @@
 //! cost    (crowd > 128 ? 16 * crowd : 16384 / crowd) + (cluster == 16 && pairs > 4 ? 512 : 0) + abs(stages - 3)
 //! shared  shared_bytes
 //! grid    cluster * max_seqlen_q, kv_heads, batch
-//! threads window_team ? 512 : 352
+//! const   all_threads = window_team ? 512 : 352
+//! threads all_threads
 //! param view q dtype 3
 //! param view q_cmp dtype 3
 //! param view k_sel_cache dtype 3 paged page_size
@@ -257,11 +258,12 @@ template <typename Args, typename Window> NSA_DEVICE void step(const Args &args)
   const int32 warp = shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0);
   if (warp < Shape::kMainWarps)
     return attend_step(args);
-  // The first use of each line of the arguments waits for constant memory. So what looks at many of them is done while
-  // the length is on its way.
+  // The first use of each line of the arguments waits for constant memory. Therefore the strides are looked at while the
+  // length is loaded.
   bool aligned = false;
   const DecodePlace place = find_place<Shape>(args, [&] {
-    aligned = opaque(keys_aligned(args)) != 0;
+    if (warp >= kLoaders)
+      aligned = opaque(keys_aligned(args)) != 0;
     if (threadIdx.x == kLoaders * kWarpSize)
       make_ring_barriers(DecodeMemory<MainTeam>(block_memory()));
     if constexpr (Shape::kHasWindowTeam)

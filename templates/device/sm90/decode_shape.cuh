@@ -41,6 +41,7 @@ template <typename Facts_> struct DecodeShape {
   static constexpr int32 kWindowLoaders = kHasWindowTeam ? 1 : 0;
   static constexpr int32 kClerk = kMainWarps + kWindowWarps + kMainLoaders + kWindowLoaders;
   static constexpr int32 kAllThreads = (kClerk + 1) * kWarpSize;
+  static_assert(kAllThreads == Facts::kAllThreads, "the header states how many threads a block has");
 
   static constexpr int32 kCluster = Facts::kCluster;
   static constexpr int32 kGroup = Facts::kGroup;

@@ -1,6 +1,8 @@
 // Stores into the shared memory of other blocks of a cluster, which an mbarrier there counts (PTX ISA, "st.async";
 // sm_90), and the arrival at a cluster's barrier that orders no memory.
 //
+// A block of a cluster of one block has to store plainly: its mbarrier would not count such a store.
+//
 // A block that waits until an mbarrier has counted all bytes sees all of them. The sender needs no fence, which would
 // wait for its accesses to global memory too (0.6 us), and the receiver needs no second trip to fetch data.
 #pragma once
