@@ -246,7 +246,7 @@ TEST_F(BackgroundTest, AnEngineEndsWithoutWaitingForIt) {
 // Leaves an engine open until the process ends. It stays reachable, so that the address sanitizer does not take it for
 // lost.
 void leaveOpen(EnginePointer &engine) {
-  static Engine *volatile left;
+  [[maybe_unused]] static Engine *volatile left;
   left = engine.release();
 }
 
