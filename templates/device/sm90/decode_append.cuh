@@ -21,7 +21,7 @@ NSA_DEVICE void compress_fresh(const Arguments &args, const DecodePlace &place, 
     return;
   const PoolRow at = find_row(args.k_comp, place.k_entry, place.fresh_key, owns, args.pages);
   const int32 first = place.fresh_key * Team::Facts::kCmpStride; // the block's first token
-  const int32 held = place.cached() - first;                      // tokens of the block that the ring has
+  const int32 held = place.cached() - first;                     // tokens of the block that the ring has
   const uint32 first_place = static_cast<uint32>(first) % kBlock;
 #pragma unroll 1
   for (int32 i = Team::thread(); i < Team::kQkDim + Team::kVDim; i += Team::kThreads) {

@@ -61,11 +61,10 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
   for (int32 turn = 0; turn < kDecodeBranches; ++turn) {
     const int32 branch = turn == 0 ? kCmp : turn == 1 ? kWin : kSel;
     if (branch != kWin || kAttendsWin) {
-      const BranchKeys keys =
-          branch == kCmp
-              ? BranchKeys{ring.cmp_tiles, place.attended_key - place.first_key, compressed_keys, true, false}
-          : branch == kWin ? window_keys(ring)
-                           : BranchKeys{ring.sel_tiles(), 0, ring.sel_keys, false, true};
+      const BranchKeys keys = branch == kCmp   ? BranchKeys{ring.cmp_tiles, place.attended_key - place.first_key,
+                                                            compressed_keys, true, false}
+                              : branch == kWin ? window_keys(ring)
+                                               : BranchKeys{ring.sel_tiles(), 0, ring.sel_keys, false, true};
       attention.attend(keys, branch == kCmp ? memory.queries(kCompressedQueries) : queries,
                        [&](const PieceScores &s, int32 key) {
                          if (ranks && branch == kCmp)

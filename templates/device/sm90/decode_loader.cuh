@@ -155,10 +155,9 @@ private:
 
   NSA_DEVICE Source compressed_source(int32 key) const {
     const bool exists = key >= 0 && key < place.past_key;
-    return source_at(
-        args.k_comp, args.v_comp,
-        find_row(args.k_comp, place.k_entry, exists ? key : 0, exists, pages_of<Team>(args), kept_table()),
-        Team::kHasCmp && key >= place.attended_key);
+    return source_at(args.k_comp, args.v_comp,
+                     find_row(args.k_comp, place.k_entry, exists ? key : 0, exists, pages_of<Team>(args), kept_table()),
+                     Team::kHasCmp && key >= place.attended_key);
   }
 
   // A token of the window or of a selected block. The pools do not hold the new tokens yet.

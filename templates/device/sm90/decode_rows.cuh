@@ -92,7 +92,7 @@ NSA_DEVICE void copy_queries(unsigned char *target, const View &q, const DecodeP
     const bool exists = head < Team::kGroup;
     const int32 number = place.kv_head * Team::kGroup + (exists ? head : 0);
     copy_row<Team::kQkDim, kParts>(target + head * Team::kKPitch, row_address(q, place.q_entry, place.q_time, number),
-                                    part, exists, aligned);
+                                   part, exists, aligned);
   }
 }
 
