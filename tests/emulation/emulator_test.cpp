@@ -66,6 +66,24 @@ TEST(Emulator, AMessageThatNothingWaitsFor) {
       "ends while messages");
 }
 
+// A thread that arrives at a barrier does not wait, so that what it stores afterwards may come too late for the others.
+TEST(Emulator, WhatFollowsAnArrivalMayComeLate) {
+  int missed = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    int stored = 0;
+    emulator::run({.grid = {1, 1, 1}, .cluster = 1, .threads = 64, .sharedBytes = 256, .seed = seed}, [&] {
+      if (threadIdx.x < 32) {
+        emulator::arriveBlock("barrier", 1, 64);
+        ++stored;
+      } else {
+        emulator::meetBlock("barrier", 1, 64, false);
+        missed += stored < 32 ? 1 : 0;
+      }
+    });
+  }
+  EXPECT_GT(missed, 0);
+}
+
 // On an H200 the message never comes, and compute-sanitizer reports an invalid write.
 TEST(Emulator, AMessageOfABlockToItselfAlone) {
   const std::string error = errorOf(

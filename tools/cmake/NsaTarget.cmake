@@ -13,8 +13,8 @@ find_library(NSA_SODIUM_STATIC libsodium.a REQUIRED)
 
 # Warnings and sanitizers of a target of ours. UNINSTRUMENTED: the target is code of the tests, and the build of the
 # address sanitizer does not watch it, because instrumented it took most of that build's time. The thread sanitizer has
-# to see all threads. Sources ask for a sanitizer by NSA_ADDRESS_SANITIZER and NSA_THREAD_SANITIZER, which all targets of its
-# build have.
+# to see all threads. Sources ask for a sanitizer by NSA_ADDRESS_SANITIZER and NSA_THREAD_SANITIZER, which all targets of
+# its build have.
 function(nsa_flags target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "UNINSTRUMENTED" "" "")
   target_compile_options(${target} PRIVATE
