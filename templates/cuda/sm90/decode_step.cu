@@ -283,10 +283,7 @@ template <typename Args, typename Window> NSA_DEVICE void step(const Args &args)
   load<MainTeam>(args, place, warp - kLoaders, aligned);
 }
 
-extern "C" __global__ void
-#if ${cluster} > 1
-__cluster_dims__(${cluster}, 1, 1)
-#endif
+extern "C" __global__ void __cluster_dims__(${cluster}, 1, 1)
     __launch_bounds__(Shape::kAllThreads, 1) decode_step_sm90(const __grid_constant__ Arguments args) {
   step<Arguments, WindowTeam>(args);
 }
