@@ -23,6 +23,9 @@ NSA_DEVICE bool any_lane(bool condition) { return __any_sync(kAllLanes, conditio
 // Bit i of the result of ballot() is the condition of lane i.
 NSA_DEVICE uint32 ballot(bool condition) { return __ballot_sync(kAllLanes, condition); }
 
+// Returns how many bits of `bits` are 1.
+NSA_DEVICE int32 count_bits(uint32 bits) { return __popc(bits); }
+
 // Returns whether the condition holds in any thread of the block. any_thread is also a barrier of the block.
 NSA_DEVICE bool any_thread(bool condition) { return __syncthreads_or(condition) != 0; }
 

@@ -38,7 +38,7 @@
 //! const   slice = roundup(ceildiv(group * v_dim, cluster), 4)
 // Shared memory beside the ring of keys: queries, results and sums of all blocks, scores of selection, and the rest.
 //! const   exchange_bytes = 3 * cluster * (4 * slice + 8 * heads) + heads * 112
-//! const   list_bytes = 4 * roundup(share, 4) + 8 * roundup(cluster * kept, 4)
+//! const   list_bytes = 4 * roundup(share, 4) + 16 * roundup(cluster * kept, 4)
 //! const   rank_bytes = ranks ? 4 * (group + 1) * score_pitch + list_bytes : 0
 //! const   page_count = page_size == 0 ? 0 : ceildiv(room, max(page_size, 1))
 //! const   table_entries = appends && page_count <= 4096 ? page_count : 0
@@ -115,7 +115,6 @@
 #include "sm90/decode_branches.cuh"
 #include "sm90/decode_loader.cuh"
 #include "sm90/ptx_block.cuh"
-#include "sm90/ptx_opaque.cuh"
 
 using namespace nsa;
 
@@ -125,11 +124,6 @@ using MainTeam = DecodeTeam<Facts, false>;
 using WindowTeam = DecodeTeam<Facts, true>;
 
 ${arguments}
-
-// Whether all rows begin at multiples of 16 bytes. Absent tensors do not count.
-template <typename... Views> NSA_DEVICE bool rows_aligned(const Views &...views) {
-  return ((!views.present() || views.rows_aligned()) & ...);
-}
 
 // A thread does not end before its copies.
 NSA_DEVICE void finish_copies() {
@@ -152,24 +146,15 @@ NSA_DEVICE bool begin(bool bad_page) {
   return true;
 }
 
-// Whether all rows that loaders copy begin at multiples of 16 bytes.
-template <typename Args> NSA_DEVICE bool keys_aligned(const Args &args) {
-  bool aligned = rows_aligned(args.k_sel_cache, args.v_sel_cache, args.k_win_cache, args.v_win_cache, args.k_comp,
-                              args.v_comp);
-  if constexpr (Facts::kAppends)
-    aligned = aligned & rows_aligned(args.k_sel, args.v_sel, args.k_win, args.v_win);
-  return aligned;
-}
-
 // The work of a loader of a team.
 template <typename Team, typename Args>
-NSA_DEVICE void load(const Args &args, const DecodePlace &place, int32 loader, bool aligned) {
+NSA_DEVICE void load(const Args &args, const DecodePlace &place, int32 loader) {
   const DecodeMemory<Team> memory(block_memory());
   DecodeRing<Team> ring(place, memory);
   if (!begin(false)) // the barriers are prepared, and the table of pages is in shared memory
     return;
   cluster_arrive_relaxed();
-  DecodeLoader<Team, Args>(args, ring, loader, aligned).run();
+  DecodeLoader<Team, Args>(args, ring, loader).run();
   if constexpr (!Team::kIsWindow)
     if (loader == 0)
       DecodeResult<Team, Args>{args, place, memory}.store_list(ring);
@@ -177,18 +162,16 @@ NSA_DEVICE void load(const Args &args, const DecodePlace &place, int32 loader, b
 }
 
 // The work of the clerk. The gates are loaded when all have met, so that the loaders do not wait for them.
-template <typename Args> NSA_DEVICE void keep_books(const Args &args, const DecodePlace &place, bool aligned) {
+template <typename Args> NSA_DEVICE void keep_books(const Args &args, const DecodePlace &place) {
   const DecodeMemory<MainTeam> memory(block_memory());
-  if (threadIdx.x % kWarpSize == 0)
-    make_message_barriers(memory, place);
+  make_message_barriers(memory, place);
   if (!begin(false))
     return;
   cluster_arrive_relaxed();
   make_gates(args, place, memory);
   announce_gates<Shape>();
   if constexpr (Facts::kAppends) {
-    const DecodeClerk<Shape, Args> clerk{args, place,
-                                         aligned && rows_aligned(args.k_cmp, args.v_cmp, args.k_raw, args.v_raw)};
+    const DecodeClerk<Shape, Args> clerk{args, place};
     clerk.append();
     cluster_wait(); // all blocks have read the length and the ring
     clerk.raise_length();
@@ -258,12 +241,7 @@ template <typename Args, typename Window> NSA_DEVICE void step(const Args &args)
   const int32 warp = shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0);
   if (warp < Shape::kMainWarps)
     return attend_step(args);
-  // The first use of each line of the arguments waits for constant memory. Therefore the strides are looked at while the
-  // length is loaded.
-  bool aligned = false;
   const DecodePlace place = find_place<Shape>(args, [&] {
-    if (warp >= kLoaders)
-      aligned = opaque(keys_aligned(args)) != 0;
     if (threadIdx.x == kLoaders * kWarpSize)
       make_ring_barriers(DecodeMemory<MainTeam>(block_memory()));
     if constexpr (Shape::kHasWindowTeam)
@@ -273,14 +251,14 @@ template <typename Args, typename Window> NSA_DEVICE void step(const Args &args)
   if (!place.runs)
     return;
   if (warp == Shape::kClerk)
-    return keep_books(args, place, aligned);
+    return keep_books(args, place);
   if constexpr (Shape::kHasWindowTeam) {
     if (warp < kLoaders)
       return attend_beside<Window>(args, place);
     if (warp >= kLoaders + Shape::kMainLoaders)
-      return load<Window>(args, place, warp - kLoaders - Shape::kMainLoaders, aligned);
+      return load<Window>(args, place, warp - kLoaders - Shape::kMainLoaders);
   }
-  load<MainTeam>(args, place, warp - kLoaders, aligned);
+  load<MainTeam>(args, place, warp - kLoaders);
 }
 
 extern "C" __global__ void __cluster_dims__(${cluster}, 1, 1)

@@ -101,7 +101,6 @@ template <typename Shape, typename Arguments> struct DecodeClerk {
 
   const Arguments &args;
   const DecodePlace &place;
-  const bool aligned;
 
 private:
   // New tokens from this one on are behind the one that completes a compressed row. In the ring they take the place of
@@ -134,7 +133,7 @@ private:
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     const T *from = row_address(rows, place.q_entry, place.q_time - place.token + token, head);
     T *to = row_address(target, at.first, at.second, head);
-    if (aligned) {
+    if (rows_aligned(rows, target)) {
 #pragma unroll 1
       for (int32 chunk = lane; chunk < kColumns / kLanes; chunk += kWarpSize)
         reinterpret_cast<Chunk *>(to)[chunk] = reinterpret_cast<const Chunk *>(from)[chunk];

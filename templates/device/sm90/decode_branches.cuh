@@ -45,6 +45,10 @@ NSA_DEVICE void attend_window(const Arguments &args, const DecodePlace &place, c
 //
 // A branch after the other is attended by the same instructions, because instructions are fetched once for a launch:
 // code that runs once waits for them.
+//
+// The list needs maxima and sums of the compressed branch, and not its results. So the results are sent and added up
+// when the list is made, and the selected keys are on their way. Where the team attends the window, it does so before
+// it makes the list, because the maxima and sums come meanwhile, and what is complete is added up at the end.
 template <typename Team, typename Arguments>
 NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory,
                                 DecodeRing<Team> &ring) {
@@ -52,15 +56,36 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
   constexpr int32 kFirst = Team::kHasCmp ? kCmp : kAttendsWin ? kWin : kSel;
   constexpr int32 kLast = Team::kHasSel ? kSel : kAttendsWin ? kWin : kCmp;
   const bool ranks = Team::kRanks && place.ranks;
+  const int32 turn_of_list = !ranks ? 3 : kAttendsWin ? 2 : 1; // or of the factors alone
+  const bool sends_late = ranks && !kAttendsWin;
   unsigned char *queries = token_queries(args, memory);
   DecodeAttention<Team> attention(ring, args.scale_log2);
   const DecodeResult<Team, Arguments> result{args, place, memory};
   const int32 compressed_keys = place.past_key - place.first_key;
 
 #pragma unroll 1
-  for (int32 turn = 0; turn < kDecodeBranches; ++turn) {
-    const int32 branch = turn == 0 ? kCmp : turn == 1 ? kWin : kSel;
-    if (branch != kWin || kAttendsWin) {
+  for (int32 turn = 0; turn <= kDecodeBranches; ++turn) {
+    if (turn == turn_of_list) {
+      if (Team::kHasCmp || ranks) {
+        await(memory, kCmpSoftmax);
+        make_factors(memory, kCmp, args.scale_log2, [&](int32 head, float lse) {
+          memory.floats(Team::kNormsAt)[head] = lse == -infinity() ? lse : -lse;
+          if constexpr (Team::kHasCmp)
+            result.store_lse(args.lse_cmp, head, lse);
+        });
+      }
+      if (ranks) {
+        propose_blocks<Team>(memory, place, args.scale_log2, args.init_blocks, args.local_blocks);
+        await(memory, kProposals);
+        make_list(memory, place);
+        announce_list<Team>();
+        meet<Team>();
+        ring.add_selected();
+      }
+    }
+
+    if (turn == 0 || turn == 2 || (turn == 1 && kAttendsWin)) {
+      const int32 branch = turn == 0 ? kCmp : turn == 1 ? kWin : kSel;
       const BranchKeys keys = branch == kCmp   ? BranchKeys{ring.cmp_tiles, place.attended_key - place.first_key,
                                                             compressed_keys, true, false}
                               : branch == kWin ? window_keys(ring)
@@ -74,41 +99,25 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
         cluster_wait(); // the other blocks run and have prepared their barriers
       if (Team::attends(branch) || (ranks && branch == kCmp))
         push_softmax(attention, memory, place.rank, branch, softmax_message(branch));
+    }
+
+    if (turn == 2 || turn == (sends_late ? 1 : 0) || (turn == 1 && kAttendsWin)) {
+      const int32 branch = turn == 2 ? kSel : turn == 1 && kAttendsWin ? kWin : kCmp;
       if (Team::attends(branch))
         push_partials(attention, memory, place.rank, branch, partials_message(branch));
       attention.release();
     }
 
-    // Where the main team attends the window, it does so before it makes the list: the maxima and sums that the list
-    // needs are on their way until then. What is complete is added up while the other blocks propose, and while the
-    // selected keys are loaded.
-    if (turn != (ranks ? 1 : 2))
-      continue;
-    if (Team::kHasCmp || ranks) {
-      await(memory, kCmpSoftmax);
-      make_factors(memory, kCmp, args.scale_log2, [&](int32 head, float lse) {
-        memory.floats(Team::kNormsAt)[head] = lse == -infinity() ? lse : -lse;
-        if constexpr (Team::kHasCmp)
-          result.store_lse(args.lse_cmp, head, lse);
-      });
+    if (turn == turn_of_list) {
+      if constexpr (Team::kHasCmp) {
+        await(memory, kCmpPartials);
+        if constexpr (kLast == kCmp && Team::kHasWindowTeam)
+          await_window<Team>();
+        result.template add<kCmp, kFirst, kLast == kCmp>(args.o_cmp);
+      }
+      if constexpr (kAttendsWin)
+        add_window<kFirst, kLast == kWin>(result);
     }
-    if (ranks)
-      propose_blocks<Team>(memory, place, args.scale_log2, args.init_blocks, args.local_blocks);
-    if constexpr (Team::kHasCmp) {
-      await(memory, kCmpPartials);
-      if constexpr (kLast == kCmp && Team::kHasWindowTeam)
-        await_window<Team>();
-      result.template add<kCmp, kFirst, kLast == kCmp>(args.o_cmp);
-    }
-    if (ranks) {
-      await(memory, kProposals);
-      make_list(memory, place);
-      announce_list<Team>();
-      meet<Team>();
-      ring.add_selected();
-    }
-    if constexpr (kAttendsWin)
-      add_window<kFirst, kLast == kWin>(result);
   }
   if constexpr (Team::kHasSel) {
     await(memory, kSelPartials);

@@ -15,23 +15,24 @@ template <typename Team> NSA_DEVICE int32 slice_size(int32 rank) {
   return max(min(Team::kResults - rank * Team::kSlice, Team::kSlice), 0);
 }
 
-// One thread prepares the mbarriers of the block that count messages. Each waits for the bytes from all blocks.
+// A warp prepares the mbarriers of the block that count messages, one in each lane. Each waits for the bytes from all
+// blocks.
 template <typename Team>
 NSA_DEVICE void make_message_barriers(const DecodeMemory<Team> &memory, const DecodePlace &place) {
   if constexpr (Team::kCluster > 1) {
-    constexpr int32 kSoftmaxBytes = Team::kCluster * Team::kGroup * 8;
+    const int32 softmax_bytes = Team::kCluster * Team::kGroup * 8;
     const int32 partial_bytes = Team::kCluster * slice_size<Team>(place.rank) * 4;
-    const auto make = [&](int32 message, int32 bytes) {
+    const int32 message = static_cast<int32>(threadIdx.x) % kWarpSize;
+    const int32 bytes = message == kCmpSoftmax    ? softmax_bytes
+                        : message == kCmpPartials ? partial_bytes
+                        : message == kProposals   ? (Team::kCluster - 1) * place.proposed * 8
+                                                  : softmax_bytes + partial_bytes;
+    if (message < kDecodeMessages) {
       const uint32 barrier = shared_address(memory.barrier(message));
       barrier_init(barrier, 1);
       barrier_arrive_expect(barrier, bytes);
-    };
-    make(kCmpSoftmax, kSoftmaxBytes);
-    make(kCmpPartials, partial_bytes);
-    make(kProposals, (Team::kCluster - 1) * place.proposed * 8);
-    make(kWinPartials, kSoftmaxBytes + partial_bytes);
-    make(kSelPartials, kSoftmaxBytes + partial_bytes);
-    fence_barrier_init();
+      fence_barrier_init();
+    }
   }
 }
 

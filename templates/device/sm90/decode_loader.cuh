@@ -2,7 +2,8 @@
 // number of their instructions: finding and loading rows would double it.
 //
 // Each lane finds one row of the key and of the value, and writes the addresses down in shared memory. Then the lanes
-// of a warp copy neighbouring pieces of the rows.
+// of a warp copy neighbouring pieces of the rows. Few instructions are repeated: the first tile waits for them to be
+// fetched.
 #pragma once
 
 #include "sm90/decode_ring.cuh"
@@ -17,8 +18,8 @@ template <typename Team, typename Arguments> struct DecodeLoader {
   static constexpr int32 kParts = 16; // lanes that copy a row
   static constexpr int32 kRowsAtOnce = kWarpSize / kParts;
 
-  NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Team> &ring, int32 loader, bool aligned)
-      : args(args), place(ring.place), memory(ring.memory), ring(ring), first_row(loader * kRows), aligned(aligned) {}
+  NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Team> &ring, int32 loader)
+      : args(args), place(ring.place), memory(ring.memory), ring(ring), first_row(loader * kRows) {}
 
   // Loads all tiles of the team. If a list is to be made, the last ones wait for it.
   NSA_DEVICE void run() {
@@ -36,8 +37,7 @@ template <typename Team, typename Arguments> struct DecodeLoader {
       for (; tile < ring.tiles(); ++tile) {
         if (tile >= Team::kStages)
           barrier_wait(shared_address(memory.empty(at.stage)), at.parity ^ 1);
-        load_tile(tile, at.stage);
-        if (aligned)
+        if (load_tile(tile, at.stage))
           barrier_arrive_copies(shared_address(memory.full(at.stage)));
         else
           barrier_arrive(shared_address(memory.full(at.stage)));
@@ -64,16 +64,33 @@ private:
     return reinterpret_cast<Address>(row) | (exists ? 0 : 1);
   }
 
-  NSA_DEVICE void load_tile(int32 tile, int32 stage) const {
+  // Returns whether the rows come by asynchronous copies. They do if all rows of the tile's branch begin at multiples
+  // of 16 bytes.
+  NSA_DEVICE bool load_tile(int32 tile, int32 stage) const {
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     __syncwarp(); // all lanes have read the addresses of the tile before
     if (lane < kRows)
       find_row_of(tile, first_row + lane);
     __syncwarp();
+    const bool aligned = is_aligned(tile);
     if (aligned)
       copy_rows(stage);
     else
       copy_elements(stage);
+    return aligned;
+  }
+
+  // The flags of a branch are looked at when its tiles are loaded: the first use of each line of the arguments waits
+  // for constant memory.
+  NSA_DEVICE bool is_aligned(int32 tile) const {
+    if (tile < ring.cmp_tiles)
+      return rows_aligned(args.k_comp, args.v_comp);
+    const bool windowed = tile < ring.cmp_tiles + ring.win_tiles;
+    bool aligned =
+        windowed ? rows_aligned(args.k_win_cache, args.v_win_cache) : rows_aligned(args.k_sel_cache, args.v_sel_cache);
+    if constexpr (Team::Facts::kAppends)
+      aligned = aligned && (windowed ? rows_aligned(args.k_win, args.v_win) : rows_aligned(args.k_sel, args.v_sel));
+    return aligned;
   }
 
   // A part of the lanes copies a row: each takes every kParts-th chunk of the key and of the value.
@@ -83,24 +100,22 @@ private:
     constexpr int32 kVChunks = Team::kVDim / kLanes;
     // A copy is an access to memory that no load may pass, so the addresses of several copies are loaded first.
     constexpr int32 kAtOnce = 4;
+    static_assert(kRows % (kAtOnce * kRowsAtOnce) == 0, "all turns copy as many rows");
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     const int32 part = lane % kParts;
     const int32 row = first_row + lane / kParts;
     const uint32 keys = shared_address(memory.keys(stage)) + row * Team::kKPitch + part * kChunkBytes;
     const uint32 values = shared_address(memory.values(stage)) + row * Team::kVPitch + part * kChunkBytes;
     const uint64 *sources = memory.sources(row);
-#pragma unroll
+#pragma unroll 1
     for (int32 first = 0; first < kRows; first += kAtOnce * kRowsAtOnce) {
       Chunk from[kAtOnce];
 #pragma unroll
       for (int32 i = 0; i < kAtOnce; ++i)
-        if (first + i * kRowsAtOnce < kRows)
-          from[i] = *reinterpret_cast<const Chunk *>(sources + 2 * (first + i * kRowsAtOnce));
+        from[i] = *reinterpret_cast<const Chunk *>(sources + 2 * (first + i * kRowsAtOnce));
 #pragma unroll
       for (int32 i = 0; i < kAtOnce; ++i) {
         const int32 at = first + i * kRowsAtOnce;
-        if (at >= kRows)
-          break;
         copy_parts<kKChunks>(keys + at * Team::kKPitch, from[i].words[0], from[i].words[1], part);
         copy_parts<kVChunks>(values + at * Team::kVPitch, from[i].words[2], from[i].words[3], part);
       }
@@ -199,7 +214,6 @@ private:
   const DecodeMemory<Team> memory;
   DecodeRing<Team> &ring;
   const int32 first_row;
-  const bool aligned;
 };
 
 } // namespace nsa

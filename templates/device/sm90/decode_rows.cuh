@@ -73,6 +73,11 @@ NSA_DEVICE void copy_row(unsigned char *target, const T *source, int32 part, boo
   }
 }
 
+// Whether all rows begin at multiples of 16 bytes. Absent tensors do not count.
+template <typename... Views> NSA_DEVICE bool rows_aligned(const Views &...views) {
+  return ((!views.present() || views.rows_aligned()) & ...);
+}
+
 // Whether one tile of queries serves all branches.
 template <typename Shape, typename Arguments> NSA_DEVICE bool shares_queries(const Arguments &args) {
   bool same = Shape::kCompressed && args.q.data == args.q_cmp.data;

@@ -136,22 +136,63 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePla
   for (int32 own = Team::thread(); own < round_up(owned, 4); own += Team::kThreads)
     memory.floats(Team::kBlockScoresAt)[own] =
         own < owned ? block_score(memory, place, own, init_blocks, local_blocks) : -infinity();
-  // No block sends what stands behind the last candidate.
-  const int32 candidates = Team::kCluster * place.proposed;
-  const int32 behind = candidates + Team::thread();
-  if (behind < round_up(candidates, 4))
-    memory.floats(Team::kCandidateScoresAt)[behind] = -infinity();
   meet<Team>();
   push_candidates(memory, place);
 }
 
-// Ranks the selection blocks that all blocks have sent and writes the list, best first. What a block sent behind its
-// own selection blocks has no place in it.
+// Returns a score that at least as many candidates reach as the list has places. Blocks that own more than they propose
+// have sent their best in order. If each of `full` such blocks has `enough` candidates of a score, and their product is
+// at least the length of the list, no candidate below it has a place in the list. Without such blocks the result is the
+// least score that a selection block can have.
+template <typename Team> NSA_DEVICE float least_listed(const float *scores, const DecodePlace &place) {
+  const int32 share = (place.blocks + Team::kCluster - 1) / Team::kCluster;
+  if (share <= Team::Facts::kSelCount)
+    return -1;
+  const int32 full = place.blocks / share;
+  const int32 enough = (place.listed + full - 1) / full;
+  const int32 rank = static_cast<int32>(threadIdx.x) % Team::kCluster;
+  float least = rank < full ? scores[rank * place.proposed + enough - 1] : infinity();
+#pragma unroll
+  for (int32 distance = 1; distance < Team::kCluster; distance *= 2)
+    least = min_number(least, shuffle_xor(least, distance));
+  return least;
+}
+
+// Copies the candidates that may have a place in the list to the memory behind them, in their order, and returns how
+// many they are. What a block sent behind its own selection blocks is left out. Each warp counts all, and copies every
+// kWarps-th group of 32.
+template <typename Team>
+NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const float *scores, const DecodePlace &place) {
+  float *best_scores = memory.floats(Team::kBestScoresAt);
+  const float least = least_listed<Team>(scores, place);
+  const int32 candidates = Team::kCluster * place.proposed;
+  const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+  const int32 warp = Team::thread() / kWarpSize;
+  int32 gathered = 0;
+#pragma unroll 1
+  for (int32 first = 0; first < candidates; first += kWarpSize) {
+    const int32 i = first + lane;
+    const float score = i < candidates ? scores[i] : -infinity();
+    const uint32 stays = ballot(score >= least);
+    if (first / kWarpSize % Team::kWarps == warp && score >= least) {
+      const int32 to = gathered + count_bits(stays & ((1u << lane) - 1));
+      best_scores[to] = score;
+      memory.numbers(Team::kBestBlocksAt)[to] = memory.numbers(Team::kCandidateBlocksAt)[i];
+    }
+    gathered += count_bits(stays);
+  }
+  if (const int32 behind = gathered + Team::thread(); behind < round_up(gathered, 4))
+    best_scores[behind] = -infinity();
+  meet<Team>();
+  return gathered;
+}
+
+// Ranks the selection blocks that all blocks have sent and writes the list, best first.
 template <typename Team> NSA_DEVICE void make_list(const DecodeMemory<Team> &memory, const DecodePlace &place) {
-  const float *scores = memory.floats(Team::kCandidateScoresAt);
-  rank_scores<Team>(scores, Team::kCluster * place.proposed, [&](int32 i, int32 slot) {
-    if (slot < place.listed && scores[i] != -infinity())
-      memory.list()[slot] = memory.numbers(Team::kCandidateBlocksAt)[i];
+  const int32 gathered = gather_best<Team>(memory, memory.floats(Team::kCandidateScoresAt), place);
+  rank_scores<Team>(memory.floats(Team::kBestScoresAt), gathered, [&](int32 i, int32 slot) {
+    if (slot < place.listed)
+      memory.list()[slot] = memory.numbers(Team::kBestBlocksAt)[i];
   });
 }
 

@@ -40,6 +40,7 @@ NSA_DEVICE uint32 vote(const char *operation, bool condition) {
   return mine.result;
 }
 NSA_DEVICE uint32 ballot(bool condition) { return vote("vote.ballot", condition); }
+NSA_DEVICE int32 count_bits(uint32 bits) { return __builtin_popcount(bits); }
 NSA_DEVICE bool any_lane(bool condition) { return vote("vote.any", condition) != 0; }
 
 NSA_DEVICE bool any_thread(bool condition) { return emulator::meetBlock("__syncthreads_or", 0, 0, condition); }
