@@ -216,7 +216,7 @@ NSA_DEVICE void make_factors(const DecodeMemory<Team> &memory, int32 branch, flo
       sum += shuffle_xor(sum, distance);
     if (head >= Team::kGroup)
       continue;
-    part[0] = sum == 0 ? 0 : weight / sum;
+    part[0] = sum == 0 ? 0 : weight * reciprocal_approx(sum);
     // A sum that is NaN counts as weight.
     if (rank == 0)
       use(head, sum == 0 ? -infinity() : top * scale + log2_approx(sum));

@@ -47,33 +47,25 @@ NSA_DEVICE float block_score(const DecodeMemory<Team> &memory, const DecodePlace
 inline constexpr int32 kCounters = 4;
 
 // Returns how many of `scores` come before the one at `place`: the greater ones, and the equal ones that stand before
-// it. `scores` begins at a multiple of 16 bytes and is filled up with -inf to a multiple of four numbers. No number but
-// -inf is below -1. The score at `place` is not -inf, or the result is of no use. kCounters neighbouring lanes ask for
-// one place, and all lanes of the warp ask.
+// it. `scores` begins at a multiple of 16 bytes and is filled up with -inf to a multiple of four numbers. The score at
+// `place` is not -inf, or the result is of no use. kCounters neighbouring lanes ask for one place, and all lanes of the
+// warp ask.
 NSA_DEVICE int32 count_before(const float *scores, int32 count, int32 place) {
-  const int32 lane = static_cast<int32>(threadIdx.x) % kCounters;
   const float own = scores[place];
-  // The greatest number below the own one, or one that lies between it and all numbers below.
-  const float below = own > 0 ? __uint_as_float(__float_as_uint(own) - 1) : own - 0.5f;
-  int32 before[4] = {}; // one sum would make each comparison wait for the one before it
-#pragma unroll 4
-  for (int32 i = 4 * lane; i < count; i += 4 * kCounters) {
-    const Chunk quad = *reinterpret_cast<const Chunk *>(scores + i);
-    const float bound = i <= place ? below : own;
-#pragma unroll
-    for (int32 j = 0; j < 4; ++j)
-      before[j] += __uint_as_float(quad.words[j]) > bound ? 1 : 0;
-  }
-  int32 sum = before[0] + before[1] + (before[2] + before[3]);
-  // In its own quad equal scores count only in front of it, and it does not count either.
-  if (place / 4 % kCounters == lane)
+  int32 before = 0;
 #pragma unroll 1
-    for (int32 i = place; i < place / 4 * 4 + 4; ++i)
-      sum -= scores[i] == own ? 1 : 0;
+  for (int32 i = 4 * (static_cast<int32>(threadIdx.x) % kCounters); i < count; i += 4 * kCounters) {
+    const Chunk quad = *reinterpret_cast<const Chunk *>(scores + i);
+#pragma unroll
+    for (int32 j = 0; j < 4; ++j) {
+      const float score = __uint_as_float(quad.words[j]);
+      before += score > own || (score == own && i + j < place) ? 1 : 0;
+    }
+  }
 #pragma unroll
   for (int32 distance = 1; distance < kCounters; distance *= 2)
-    sum += shuffle_xor(sum, distance);
-  return sum;
+    before += shuffle_xor(before, distance);
+  return before;
 }
 
 // Calls use(i, slot) for each of the first `count` scores, in one thread. `slot` is the number of scores before it.
@@ -136,43 +128,39 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePla
   for (int32 own = Team::thread(); own < round_up(owned, 4); own += Team::kThreads)
     memory.floats(Team::kBlockScoresAt)[own] =
         own < owned ? block_score(memory, place, own, init_blocks, local_blocks) : -infinity();
+  // No block sends what stands behind the last candidate.
+  const int32 candidates = Team::kCluster * place.proposed;
+  if (const int32 behind = candidates + Team::thread(); behind < round_up(candidates, 4))
+    memory.floats(Team::kCandidateScoresAt)[behind] = -infinity();
   meet<Team>();
   push_candidates(memory, place);
 }
 
-// Returns a score that at least as many candidates reach as the list has places. Blocks that own more than they propose
-// have sent their best in order. If each of `full` such blocks has `enough` candidates of a score, and their product is
-// at least the length of the list, no candidate below it has a place in the list. Without such blocks the result is the
-// least score that a selection block can have.
-template <typename Team> NSA_DEVICE float least_listed(const float *scores, const DecodePlace &place) {
-  const int32 share = (place.blocks + Team::kCluster - 1) / Team::kCluster;
-  if (share <= Team::Facts::kSelCount)
-    return -1;
+// Copies the candidates that may have a place in the list to the memory behind them, in their order, and returns how
+// many they are. A block owns `share` selection blocks, which are more than it proposes, so it has sent its best in
+// order. Only the last blocks may own fewer. If each of the `full` others has `enough` candidates of at least a score,
+// they fill the list, and no candidate below that score has a place in it. Each warp counts all that stay, and copies
+// every kWarps-th group of 32.
+template <typename Team>
+NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 share) {
+  const float *scores = memory.floats(Team::kCandidateScoresAt);
+  float *best_scores = memory.floats(Team::kBestScoresAt);
+  const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+  const int32 warp = Team::thread() / kWarpSize;
+
   const int32 full = place.blocks / share;
   const int32 enough = (place.listed + full - 1) / full;
-  const int32 rank = static_cast<int32>(threadIdx.x) % Team::kCluster;
+  const int32 rank = lane % Team::kCluster;
   float least = rank < full ? scores[rank * place.proposed + enough - 1] : infinity();
 #pragma unroll
   for (int32 distance = 1; distance < Team::kCluster; distance *= 2)
     least = min_number(least, shuffle_xor(least, distance));
-  return least;
-}
 
-// Copies the candidates that may have a place in the list to the memory behind them, in their order, and returns how
-// many they are. What a block sent behind its own selection blocks is left out. Each warp counts all, and copies every
-// kWarps-th group of 32.
-template <typename Team>
-NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const float *scores, const DecodePlace &place) {
-  float *best_scores = memory.floats(Team::kBestScoresAt);
-  const float least = least_listed<Team>(scores, place);
-  const int32 candidates = Team::kCluster * place.proposed;
-  const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-  const int32 warp = Team::thread() / kWarpSize;
   int32 gathered = 0;
 #pragma unroll 1
-  for (int32 first = 0; first < candidates; first += kWarpSize) {
+  for (int32 first = 0; first < Team::kCluster * place.proposed; first += kWarpSize) {
     const int32 i = first + lane;
-    const float score = i < candidates ? scores[i] : -infinity();
+    const float score = i < Team::kCluster * place.proposed ? scores[i] : -infinity();
     const uint32 stays = ballot(score >= least);
     if (first / kWarpSize % Team::kWarps == warp && score >= least) {
       const int32 to = gathered + count_bits(stays & ((1u << lane) - 1));
@@ -187,12 +175,17 @@ NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const float *scor
   return gathered;
 }
 
-// Ranks the selection blocks that all blocks have sent and writes the list, best first.
+// Ranks the selection blocks that all blocks have sent and writes the list, best first. What a block sent behind its
+// own selection blocks has no place in it.
 template <typename Team> NSA_DEVICE void make_list(const DecodeMemory<Team> &memory, const DecodePlace &place) {
-  const int32 gathered = gather_best<Team>(memory, memory.floats(Team::kCandidateScoresAt), place);
-  rank_scores<Team>(memory.floats(Team::kBestScoresAt), gathered, [&](int32 i, int32 slot) {
-    if (slot < place.listed)
-      memory.list()[slot] = memory.numbers(Team::kBestBlocksAt)[i];
+  const int32 share = (place.blocks + Team::kCluster - 1) / Team::kCluster;
+  const bool gathers = share > place.proposed;
+  const int32 count = gathers ? gather_best<Team>(memory, place, share) : Team::kCluster * place.proposed;
+  const float *scores = memory.floats(gathers ? Team::kBestScoresAt : Team::kCandidateScoresAt);
+  const int32 *blocks = memory.numbers(gathers ? Team::kBestBlocksAt : Team::kCandidateBlocksAt);
+  rank_scores<Team>(scores, count, [&](int32 i, int32 slot) {
+    if (slot < place.listed && scores[i] != -infinity())
+      memory.list()[slot] = blocks[i];
   });
 }
 
