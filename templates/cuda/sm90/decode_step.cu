@@ -218,29 +218,38 @@ NSA_DEVICE void attend(const Args &args, const DecodePlace &place, const DecodeM
   attend_branches(args, place, memory, ring);
 }
 
-// Each warp has its work by its number. Where there is no team for the window, `Window` is not used. All warps find the
-// place by the same instructions: code that runs once waits to be fetched.
+// The work of the main team.
+template <typename Args> NSA_DEVICE void attend_step(const Args &args) {
+  const DecodeMemory<MainTeam> memory(block_memory());
+  if constexpr (Facts::kAppends) {
+    const DecodePages<MainTeam> pages(args);
+    const DecodePlace place = find_place<Shape>(args, [] {});
+    if (!place.runs)
+      report_code(args, place, place.code);
+    else // the pages of all new tokens: clusters of other tokens must come to the same result
+      attend(args, place, memory, pages.finds_bad(args, memory, place.cached() + place.added));
+  } else {
+    const DecodePlace place = find_place<Shape>(args, [] {});
+    if (place.runs)
+      attend(args, place, memory, false);
+  }
+}
+
+// Each warp has its work by its number. Where there is no team for the window, `Window` is not used.
 template <typename Args, typename Window> NSA_DEVICE void step(const Args &args) {
   constexpr int32 kLoaders = Shape::kMainWarps + Shape::kWindowWarps; // the first loader
   const int32 warp = shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0);
-  const DecodeMemory<MainTeam> memory(block_memory());
-  DecodePages<MainTeam> pages;
+  if (warp < Shape::kMainWarps)
+    return attend_step(args);
   const DecodePlace place = find_place<Shape>(args, [&] {
-    if constexpr (Facts::kAppends)
-      if (warp < Shape::kMainWarps)
-        pages.load(args);
     if (threadIdx.x == kLoaders * kWarpSize)
-      make_ring_barriers(memory);
+      make_ring_barriers(DecodeMemory<MainTeam>(block_memory()));
     if constexpr (Shape::kHasWindowTeam)
       if (threadIdx.x == (kLoaders + Shape::kMainLoaders) * kWarpSize)
         make_ring_barriers(DecodeMemory<Window>(block_memory()));
   });
-  if (!place.runs) {
-    report_code(args, place, place.code);
+  if (!place.runs)
     return;
-  }
-  if (warp < Shape::kMainWarps) // the pages of all new tokens: clusters of other tokens must come to the same result
-    return attend(args, place, memory, pages.finds_bad(args, memory, place.cached() + place.added));
   if (warp == Shape::kClerk)
     return keep_books(args, place);
   if constexpr (Shape::kHasWindowTeam) {

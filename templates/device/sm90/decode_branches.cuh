@@ -17,6 +17,16 @@ template <typename Team> NSA_DEVICE BranchKeys window_keys(const DecodeRing<Team
   return {ring.win_tiles, 0, ring.place.past_token - ring.place.first_token, false, false};
 }
 
+// Adds up what all blocks have sent of the window.
+template <int32 kFirst, bool kLast, typename Team, typename Arguments>
+NSA_DEVICE void add_window(const DecodeResult<Team, Arguments> &result) {
+  const Arguments &args = result.args;
+  await(result.memory, kWinPartials);
+  make_factors(result.memory, kWin, args.scale_log2,
+               [&](int32 head, float lse) { result.store_lse(args.lse_win, head, lse); });
+  result.template add<kWin, kFirst, kLast>(args.o_win);
+}
+
 // The work of the window's team. Its loader fills the ring, and the gates are in shared memory.
 template <typename Team, typename Arguments>
 NSA_DEVICE void attend_window(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory) {
@@ -27,60 +37,51 @@ NSA_DEVICE void attend_window(const Arguments &args, const DecodePlace &place, c
   push_softmax(attention, memory, place.rank, kWin, kWinPartials);
   push_partials(attention, memory, place.rank, kWin, kWinPartials);
   attention.release();
-  const DecodeResult<Team, Arguments> result{args, place, memory};
-  await(memory, kWinPartials);
-  make_factors(memory, kWin, args.scale_log2,
-               [&](int32 head, float lse) { result.store_lse(args.lse_win, head, lse); });
-  result.add(kWin, kWin, kDecodeBranches, args.o_win);
+  add_window<kWin, false>(DecodeResult<Team, Arguments>{args, place, memory});
   announce_window<Team>();
 }
 
 // The work of the main team. The loaders fill the ring, and the gates are in shared memory.
 //
-// Code that runs for the first time waits for its instructions to be fetched, which takes a step more time than
-// anything else. So all branches pass through one loop, whose turns do what is due: a turn attends a branch, sends its
-// results, and adds up what all blocks have sent of a branch.
+// A branch after the other is attended by the same instructions, because instructions are fetched once for a launch:
+// code that runs once waits for them.
 //
 // The list needs maxima and sums of the compressed branch, and not its results. So the results are sent and added up
 // when the list is made, and the selected keys are on their way. Where the team attends the window, it does so before
-// it makes the list, because the maxima and sums come meanwhile.
+// it makes the list, because the maxima and sums come meanwhile, and what is complete is added up at the end.
 template <typename Team, typename Arguments>
 NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory,
                                 DecodeRing<Team> &ring) {
   constexpr bool kAttendsWin = Team::attends(kWin);
   constexpr int32 kFirst = Team::kHasCmp ? kCmp : kAttendsWin ? kWin : kSel;
   constexpr int32 kLast = Team::kHasSel ? kSel : kAttendsWin ? kWin : kCmp;
-  constexpr int32 kRest = kDecodeBranches; // the first turn behind those that attend
   const bool ranks = Team::kRanks && place.ranks;
-  const int32 turn_of_list = !ranks ? -1 : kAttendsWin ? 2 : 1;
-  const int32 turn_of_compressed = ranks && !kAttendsWin ? 1 : kRest; // its results are added up
+  const int32 turn_of_list = !ranks ? 3 : kAttendsWin ? 2 : 1; // or of the factors alone
+  const bool sends_late = ranks && !kAttendsWin;
   unsigned char *queries = token_queries(args, memory);
   DecodeAttention<Team> attention(ring, args.scale_log2);
   const DecodeResult<Team, Arguments> result{args, place, memory};
   const int32 compressed_keys = place.past_key - place.first_key;
 
 #pragma unroll 1
-  for (int32 turn = 0; turn < kRest + kDecodeBranches; ++turn) {
-    const int32 added = turn <= kRest ? kCmp : turn == kRest + 1 ? kWin : kSel;
-    const bool adds = turn == turn_of_compressed || turn > kRest;
-
-    if (turn == turn_of_list || (turn >= kRest && Team::attends(added) && !(added == kCmp && ranks))) {
-      await(memory, softmax_message(added));
-      const View<float, 3> &lse_of = added == kCmp ? args.lse_cmp : added == kWin ? args.lse_win : args.lse_sel;
-      make_factors(memory, added, args.scale_log2, [&](int32 head, float lse) {
-        if (added == kCmp)
-          memory.floats(Team::kNormsAt)[head] = lse == -infinity() ? lse : -lse;
-        if (Team::attends(added))
-          result.store_lse(lse_of, head, lse);
-      });
-    }
+  for (int32 turn = 0; turn <= kDecodeBranches; ++turn) {
     if (turn == turn_of_list) {
-      propose_blocks<Team>(memory, place, args.scale_log2, args.init_blocks, args.local_blocks);
-      await(memory, kProposals);
-      make_list(memory, place);
-      announce_list<Team>();
-      meet<Team>();
-      ring.add_selected();
+      if (Team::kHasCmp || ranks) {
+        await(memory, kCmpSoftmax);
+        make_factors(memory, kCmp, args.scale_log2, [&](int32 head, float lse) {
+          memory.floats(Team::kNormsAt)[head] = lse == -infinity() ? lse : -lse;
+          if constexpr (Team::kHasCmp)
+            result.store_lse(args.lse_cmp, head, lse);
+        });
+      }
+      if (ranks) {
+        propose_blocks<Team>(memory, place, args.scale_log2, args.init_blocks, args.local_blocks);
+        await(memory, kProposals);
+        make_list(memory, place);
+        announce_list<Team>();
+        meet<Team>();
+        ring.add_selected();
+      }
     }
 
     if (turn == 0 || turn == 2 || (turn == 1 && kAttendsWin)) {
@@ -100,22 +101,31 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
         push_softmax(attention, memory, place.rank, branch, softmax_message(branch));
     }
 
-    if (turn == 2 || (turn == 1 && kAttendsWin) || turn == (turn_of_compressed == 1 ? 1 : 0)) {
+    if (turn == 2 || turn == (sends_late ? 1 : 0) || (turn == 1 && kAttendsWin)) {
       const int32 branch = turn == 2 ? kSel : turn == 1 && kAttendsWin ? kWin : kCmp;
       if (Team::attends(branch))
         push_partials(attention, memory, place.rank, branch, partials_message(branch));
       attention.release();
     }
 
-    if (adds && Team::attends(added)) {
-      await(memory, partials_message(added));
-      if (Team::kHasWindowTeam && added == kLast)
-        await_window<Team>();
-      const View<typename Team::Element, 3> &single = added == kCmp   ? args.o_cmp
-                                                      : added == kWin ? args.o_win
-                                                                      : args.o_sel;
-      result.add(added, kFirst, kLast, single);
+    if (turn == turn_of_list) {
+      if constexpr (Team::kHasCmp) {
+        await(memory, kCmpPartials);
+        if constexpr (kLast == kCmp && Team::kHasWindowTeam)
+          await_window<Team>();
+        result.template add<kCmp, kFirst, kLast == kCmp>(args.o_cmp);
+      }
+      if constexpr (kAttendsWin)
+        add_window<kFirst, kLast == kWin>(result);
     }
+  }
+  if constexpr (Team::kHasSel) {
+    await(memory, kSelPartials);
+    make_factors(memory, kSel, args.scale_log2,
+                 [&](int32 head, float lse) { result.store_lse(args.lse_sel, head, lse); });
+    if constexpr (Team::kHasWindowTeam)
+      await_window<Team>();
+    result.template add<kSel, kFirst, true>(args.o_sel);
   }
 }
 

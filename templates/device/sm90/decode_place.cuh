@@ -90,7 +90,7 @@ template <typename Team> struct DecodePages {
   static constexpr int32 kAll = (kEntries + Team::kThreads - 1) / Team::kThreads;
   static constexpr int32 kHeld = kAll < 4 ? kAll : 4;
 
-  template <typename Arguments> NSA_DEVICE void load(const Arguments &args) {
+  template <typename Arguments> NSA_DEVICE explicit DecodePages(const Arguments &args) {
     if constexpr (kHeld > 0) {
       const int32 *table = args.block_table.data + args.block_table.at(blockIdx.z, 0).offset;
       const int32 entries = min(args.capacity / max(Team::Facts::kPageSize, 1), kEntries);
@@ -105,7 +105,7 @@ template <typename Team> struct DecodePages {
   template <typename Arguments>
   NSA_DEVICE bool finds_bad(const Arguments &args, const DecodeMemory<Team> &memory, int32 tokens) const {
     bool bad = false;
-    if constexpr (Team::Facts::kAppends && Team::Facts::kPageSize > 0) {
+    if constexpr (Team::Facts::kPageSize > 0) {
       const int32 past = (tokens - 1) / Team::Facts::kPageSize + 1;
       const auto visit = [&](int32 entry, int32 page) {
         bad |= static_cast<uint32>(page) >= static_cast<uint32>(args.pages);

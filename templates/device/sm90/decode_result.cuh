@@ -42,24 +42,24 @@ template <typename Team, typename Arguments> struct DecodeResult {
   using T = typename Team::Element;
 
   // Adds the weighted results of a branch to the team's slice, which is kept in shared memory in the place of what the
-  // first block of the cluster sent of the team's first branch. The last branch is not kept there but written, with the
-  // slice of the window's team, if there is one.
-  NSA_DEVICE void add(int32 branch, int32 first, int32 last, const View<T, 3> &single) const {
-    float *slice = memory.partials(first, 0);
+  // first block of the cluster sent of the team's branch `kFirst`. The last branch is not kept there but written, with
+  // the slice of the window's team, if there is one.
+  template <int32 kBranch, int32 kFirst, bool kLast> NSA_DEVICE void add(const View<T, 3> &single) const {
+    float *slice = memory.partials(kFirst, 0);
 #pragma unroll 1
     for (int32 i = Team::thread(); i < slice_size<Team>(place.rank); i += Team::kThreads) {
       const int32 element = place.rank * Team::kSlice + i;
       const int32 head = element / Team::kVDim;
       float value = 0;
-#pragma unroll 4
+#pragma unroll
       for (int32 rank = 0; rank < Team::kCluster; ++rank)
-        value = fmaf(memory.softmax(branch, rank, head)[0], memory.partials(branch, rank)[i], value);
+        value = fmaf(memory.softmax(kBranch, rank, head)[0], memory.partials(kBranch, rank)[i], value);
       store(single, element, value);
-      float before = branch == first ? 0 : slice[i];
-      if (Team::kHasWindowTeam && branch == last)
+      float before = kBranch == kFirst ? 0 : slice[i];
+      if constexpr (kLast && Team::kHasWindowTeam)
         before += memory.partials(kWin, 0)[i];
-      const float total = fmaf(value, memory.floats(Team::kGatesAt)[branch * Team::kHeads + head], before);
-      if (branch == last)
+      const float total = fmaf(value, memory.floats(Team::kGatesAt)[kBranch * Team::kHeads + head], before);
+      if constexpr (kLast)
         store(args.out, element, total);
       else
         slice[i] = total;
