@@ -16,7 +16,7 @@ constexpr Mutant kStepMutants[] = {
      .file = "device/sm90/decode_select.cuh",
      .before = "const int32 enough = (place.listed + full - 1) / full;",
      .after = "const int32 enough = 1;",
-     .tests = "DecodeStep.HeadsOf128AreTheForward"},
+     .tests = "DecodeStep.BlocksWithoutNeighboursAreTheForward"},
     {.name = "step-first-blocks-not-forced",
      .operators = "decode",
      .file = "device/sm90/decode_select.cuh",
