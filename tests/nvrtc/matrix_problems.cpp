@@ -269,7 +269,7 @@ std::vector<CompileCall> stepProblems(const Turn &turn) {
   return calls;
 }
 
-// What one architecture each compiles in every fourth turn; all six have their share. A text is the same for each, but
+// What one architecture each compiles in every eighth turn; all six have their share. A text is the same for each, but
 // for what its shared memory admits.
 std::vector<CompileCall> cornerProblems() {
   std::vector<CompileCall> calls;
@@ -332,11 +332,11 @@ std::vector<CompileCall> longListProblems(const Turn &turn, size_t architecture)
   return calls;
 }
 
-// sm_90a compiles all main problems, and each of the others compiles a sixth of them that no other one has in this
+// sm_90a compiles all main problems, and each of the others compiles a twelfth of them that no other one has in this
 // turn.
 bool compilesMainProblem(const Turn &turn, size_t architecture, size_t problem) {
   return std::string_view(kArchitectures[architecture]) == "sm_90a" ||
-         turn.takes(problem + architecture, std::size(kArchitectures));
+         turn.takes(problem + architecture, 2 * std::size(kArchitectures));
 }
 
 } // namespace
@@ -383,7 +383,7 @@ std::vector<CompileCall> problemsOf(const Turn &turn, size_t architecture) {
       calls.push_back(all[i]);
   const std::vector<CompileCall> corners = cornerProblems();
   for (size_t i = 0; i < corners.size(); ++i)
-    if (i % std::size(kArchitectures) == architecture && turn.takes(i / std::size(kArchitectures), 4))
+    if (i % std::size(kArchitectures) == architecture && turn.takes(i / std::size(kArchitectures), 8))
       calls.push_back(corners[i]);
   addNew(calls, longListProblems(turn, architecture));
   if (std::string_view(kArchitectures[architecture]) == "sm_90a")

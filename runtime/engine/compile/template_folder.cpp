@@ -38,12 +38,15 @@ Status unreadable(const std::string &folder, const std::error_code &error) {
   return Status::invalid("template_dir", folder, "must be a readable folder: " + error.message());
 }
 
-// A CUDA template has its declarations behind `//!`.
+// A CUDA template has its declarations behind `//!`. Only lines with the word `kernel` are taken apart: of the
+// thousands of lines of a folder, which is read before and after each compilation, few have it.
 void addVariants(std::string_view text, std::vector<std::string> &names) {
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string line(trim(text.substr(0, end)));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  constexpr std::string_view kDeclaration = "kernel";
+  for (size_t at = text.find(kDeclaration); at != text.npos; at = text.find(kDeclaration, at)) {
+    const size_t begin = text.rfind('\n', at) + 1; // 0 in the first line, as npos + 1 is
+    const size_t end = std::min(text.find('\n', at), text.size());
+    at = end;
+    std::string line(trim(text.substr(begin, end - begin)));
     if (line.starts_with("//!"))
       line.erase(0, 3);
     std::ranges::replace(line, ',', ' ');

@@ -1,5 +1,6 @@
 // Tuning in the background with the real compiler on the CPU: what serves meanwhile, that the next plan has the winner,
 // that plans which are held stay as they are, and that nothing waits for it at the end.
+#include "tests/harness/kept_kernels.h"
 #include "tests/harness/no_environment.h"
 #include "tests/harness/seed.h"
 #include "tests/harness/wait_until.h"
@@ -314,6 +315,7 @@ TEST_F(BackgroundTest, AProcessMayEndInItsFirstCompilation) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
+      const test::KeptKernels none("");
       setenv(kChildFolder, options.cachePath.c_str(), 1);
       setenv(kChildDelay, delay.c_str(), 1);
       for (const char *name : {"GTEST_FILTER", "GTEST_OUTPUT", "GTEST_SHARD_INDEX", "GTEST_TOTAL_SHARDS"})

@@ -1,6 +1,7 @@
 // A fork while another thread is inside the compiler: the child either compiles or is told why it cannot, and never
 // waits for a lock of LLVM whose owner it does not have.
 #include "runtime/engine/engine_handle.h"
+#include "tests/harness/kept_kernels.h"
 #include "tests/harness/no_environment.h"
 
 #include <atomic>
@@ -42,6 +43,7 @@ TEST(ForkCompile, AChildCompilesOrIsToldWhyNot) {
   GTEST_SKIP() << "the address sanitizer's quarantine stays locked in a child whose parent was freeing memory";
 #endif
   enum Outcome { kCompiled, kTold, kOther, kOutcomes };
+  const test::KeptKernels none("");
   Result<std::unique_ptr<EngineHandle>> handle = openEngine();
   ASSERT_TRUE(handle.isOk()) << handle.status().toString();
   int counts[kOutcomes] = {};
