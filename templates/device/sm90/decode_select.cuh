@@ -79,54 +79,6 @@ template <typename Team, typename Use> NSA_DEVICE void rank_scores(const float *
   }
 }
 
-// Copies the scores that are at least `least` to memory of their own, in their order, and beside each what `block` says
-// of it. Returns how many they are. If they are more than kBest, the rest is not copied. Each warp counts all, and
-// copies every kWarps-th group of 32.
-template <typename Team, typename Block>
-NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const float *scores, int32 count, float least,
-                             const Block &block) {
-  float *best_scores = memory.floats(Team::kBestScoresAt);
-  const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-  int32 gathered = 0;
-#pragma unroll 1
-  for (int32 first = 0; first < count; first += kWarpSize) {
-    const int32 i = first + lane;
-    const float score = i < count ? scores[i] : -infinity();
-    const uint32 stays = ballot(score >= least);
-    const int32 to = gathered + count_bits(stays & ((1u << lane) - 1));
-    if (first / kWarpSize % Team::kWarps == Team::thread() / kWarpSize && score >= least && to < Team::kBest) {
-      best_scores[to] = score;
-      memory.numbers(Team::kBestBlocksAt)[to] = block(i);
-    }
-    gathered += count_bits(stays);
-  }
-  if (const int32 behind = gathered + Team::thread(); behind < round_up(gathered, 4) && behind < Team::kBest)
-    best_scores[behind] = -infinity();
-  meet<Team>();
-  return gathered;
-}
-
-// Returns a score that at least kSelCount of `scores` reach. The scores are dealt to as many groups, and the least of
-// the groups' greatest scores is such a score.
-template <typename Team> NSA_DEVICE float least_of_groups(const float *scores, int32 count) {
-  constexpr int32 kSelCount = Team::Facts::kSelCount;
-  constexpr int32 kGroups = kSelCount <= 4 ? 4 : kSelCount <= 8 ? 8 : kSelCount <= 16 ? 16 : 32;
-  if (kSelCount > kGroups)
-    return -1;
-  float greatest = -infinity();
-#pragma unroll 4
-  for (int32 i = static_cast<int32>(threadIdx.x) % kWarpSize; i < count; i += kWarpSize)
-    greatest = max_number(greatest, scores[i]);
-#pragma unroll
-  for (int32 distance = kGroups; distance < kWarpSize; distance *= 2)
-    greatest = max_number(greatest, shuffle_xor(greatest, distance));
-  float least = greatest;
-#pragma unroll
-  for (int32 distance = 1; distance < kGroups; distance *= 2)
-    least = min_number(least, shuffle_xor(least, distance));
-  return max_number(least, -1);
-}
-
 // Sends the best selection blocks of this block to all others. They stand in ascending order if all are sent, and else
 // by their scores. So of equal scores in one block, the lower selection block always stands first.
 template <typename Team> NSA_DEVICE void push_candidates(const DecodeMemory<Team> &memory, const DecodePlace &place) {
@@ -142,17 +94,10 @@ template <typename Team> NSA_DEVICE void push_candidates(const DecodeMemory<Team
       candidate_blocks[first + own] = place.first_block + own;
     }
   } else {
-    // Comparing each of many scores with all others takes longer than leaving out most of them first.
-    int32 gathered = owned;
-    if (owned > 4 * place.proposed)
-      gathered = gather_best<Team>(memory, scores, owned, least_of_groups<Team>(scores, owned),
-                                   [&](int32 own) { return place.first_block + own; });
-    const bool leaves = owned > 4 * place.proposed && gathered <= Team::kBest;
-    const float *ranked = leaves ? memory.floats(Team::kBestScoresAt) : scores;
-    rank_scores<Team>(ranked, leaves ? gathered : owned, [&](int32 i, int32 slot) {
+    rank_scores<Team>(scores, owned, [&](int32 own, int32 slot) {
       if (slot < place.proposed) {
-        candidate_scores[first + slot] = ranked[i];
-        candidate_blocks[first + slot] = leaves ? memory.numbers(Team::kBestBlocksAt)[i] : place.first_block + i;
+        candidate_scores[first + slot] = scores[own];
+        candidate_blocks[first + slot] = place.first_block + own;
       }
     });
   }
@@ -191,32 +136,53 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePla
   push_candidates(memory, place);
 }
 
-// Returns a score that at least as many candidates reach as the list has places. A block owns `share` selection blocks,
-// which are more than it proposes, so it has sent its best in order. Only the last blocks may own fewer. If each of the
-// `full` others has `enough` candidates of at least a score, they fill the list.
-template <typename Team> NSA_DEVICE float least_of_blocks(const float *scores, const DecodePlace &place, int32 share) {
+// Copies the candidates that may have a place in the list to the memory behind them, in their order, and returns how
+// many they are. A block owns `share` selection blocks, which are more than it proposes, so it has sent its best in
+// order. Only the last blocks may own fewer. If each of the `full` others has `enough` candidates of at least a score,
+// they fill the list, and no candidate below that score has a place in it. Each warp counts all that stay, and copies
+// every kWarps-th group of 32.
+template <typename Team>
+NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 share) {
+  const float *scores = memory.floats(Team::kCandidateScoresAt);
+  float *best_scores = memory.floats(Team::kBestScoresAt);
+  const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+  const int32 warp = Team::thread() / kWarpSize;
+
   const int32 full = place.blocks / share;
   const int32 enough = (place.listed + full - 1) / full;
-  const int32 rank = static_cast<int32>(threadIdx.x) % Team::kCluster;
+  const int32 rank = lane % Team::kCluster;
   float least = rank < full ? scores[rank * place.proposed + enough - 1] : infinity();
 #pragma unroll
   for (int32 distance = 1; distance < Team::kCluster; distance *= 2)
     least = min_number(least, shuffle_xor(least, distance));
-  return least;
+
+  int32 gathered = 0;
+#pragma unroll 1
+  for (int32 first = 0; first < Team::kCluster * place.proposed; first += kWarpSize) {
+    const int32 i = first + lane;
+    const float score = i < Team::kCluster * place.proposed ? scores[i] : -infinity();
+    const uint32 stays = ballot(score >= least);
+    if (first / kWarpSize % Team::kWarps == warp && score >= least) {
+      const int32 to = gathered + count_bits(stays & ((1u << lane) - 1));
+      best_scores[to] = score;
+      memory.numbers(Team::kBestBlocksAt)[to] = memory.numbers(Team::kCandidateBlocksAt)[i];
+    }
+    gathered += count_bits(stays);
+  }
+  if (const int32 behind = gathered + Team::thread(); behind < round_up(gathered, 4))
+    best_scores[behind] = -infinity();
+  meet<Team>();
+  return gathered;
 }
 
 // Ranks the selection blocks that all blocks have sent and writes the list, best first. What a block sent behind its
 // own selection blocks has no place in it.
 template <typename Team> NSA_DEVICE void make_list(const DecodeMemory<Team> &memory, const DecodePlace &place) {
-  const float *scores = memory.floats(Team::kCandidateScoresAt);
-  const int32 *blocks = memory.numbers(Team::kCandidateBlocksAt);
-  int32 count = Team::kCluster * place.proposed;
-  if (const int32 share = (place.blocks + Team::kCluster - 1) / Team::kCluster; share > place.proposed) {
-    count = gather_best<Team>(memory, scores, count, least_of_blocks<Team>(scores, place, share),
-                              [&](int32 i) { return memory.numbers(Team::kCandidateBlocksAt)[i]; });
-    scores = memory.floats(Team::kBestScoresAt);
-    blocks = memory.numbers(Team::kBestBlocksAt);
-  }
+  const int32 share = (place.blocks + Team::kCluster - 1) / Team::kCluster;
+  const bool gathers = share > place.proposed;
+  const int32 count = gathers ? gather_best<Team>(memory, place, share) : Team::kCluster * place.proposed;
+  const float *scores = memory.floats(gathers ? Team::kBestScoresAt : Team::kCandidateScoresAt);
+  const int32 *blocks = memory.numbers(gathers ? Team::kBestBlocksAt : Team::kCandidateBlocksAt);
   rank_scores<Team>(scores, count, [&](int32 i, int32 slot) {
     if (slot < place.listed && scores[i] != -infinity())
       memory.list()[slot] = blocks[i];

@@ -76,7 +76,6 @@ template <typename Facts_> struct DecodeShape {
   static constexpr int32 kScorePitch = Facts::kScorePitch;
   static constexpr int32 kKept = Facts::kKept; // selection blocks that a block proposes for the list
   static constexpr int32 kCandidates = kCluster * kKept;
-  static constexpr int32 kBest = Facts::kBest; // what is left of selection blocks or of candidates to be ranked
 
   // Each block adds up a slice of the elements [head, column] of the result.
   static constexpr int32 kResults = kGroup * kVDim;
