@@ -164,10 +164,10 @@ NSA_DEVICE void load(const Args &args, const DecodePlace &place, int32 loader) {
 // The work of the clerk. The gates are loaded when all have met, so that the loaders do not wait for them.
 template <typename Args> NSA_DEVICE void keep_books(const Args &args, const DecodePlace &place) {
   const DecodeMemory<MainTeam> memory(block_memory());
-  make_message_barriers(memory, place);
   if (!begin(false))
     return;
   cluster_arrive_relaxed();
+  expect_messages(memory, place);
   make_gates(args, place, memory);
   announce_gates<Shape>();
   if constexpr (Facts::kAppends) {
@@ -242,6 +242,8 @@ template <typename Args, typename Window> NSA_DEVICE void step(const Args &args)
   if (warp < Shape::kMainWarps)
     return attend_step(args);
   const DecodePlace place = find_place<Shape>(args, [&] {
+    if (warp == Shape::kClerk)
+      make_message_barriers(DecodeMemory<MainTeam>(block_memory()));
     if (threadIdx.x == kLoaders * kWarpSize)
       make_ring_barriers(DecodeMemory<MainTeam>(block_memory()));
     if constexpr (Shape::kHasWindowTeam)

@@ -15,10 +15,18 @@ template <typename Team> NSA_DEVICE int32 slice_size(int32 rank) {
   return max(min(Team::kResults - rank * Team::kSlice, Team::kSlice), 0);
 }
 
-// A warp prepares the mbarriers of the block that count messages, one in each lane. Each waits for the bytes from all
-// blocks.
-template <typename Team>
-NSA_DEVICE void make_message_barriers(const DecodeMemory<Team> &memory, const DecodePlace &place) {
+// A warp prepares the mbarriers of the block that count messages, one in each lane.
+template <typename Team> NSA_DEVICE void make_message_barriers(const DecodeMemory<Team> &memory) {
+  if constexpr (Team::kCluster > 1) {
+    if (const int32 message = static_cast<int32>(threadIdx.x) % kWarpSize; message < kDecodeMessages) {
+      barrier_init(shared_address(memory.barrier(message)), 1);
+      fence_barrier_init();
+    }
+  }
+}
+
+// The warp says how many bytes each mbarrier waits for, from all blocks together. Messages may have come before.
+template <typename Team> NSA_DEVICE void expect_messages(const DecodeMemory<Team> &memory, const DecodePlace &place) {
   if constexpr (Team::kCluster > 1) {
     const int32 softmax_bytes = Team::kCluster * Team::kGroup * 8;
     const int32 partial_bytes = Team::kCluster * slice_size<Team>(place.rank) * 4;
@@ -27,12 +35,8 @@ NSA_DEVICE void make_message_barriers(const DecodeMemory<Team> &memory, const De
                         : message == kCmpPartials ? partial_bytes
                         : message == kProposals   ? (Team::kCluster - 1) * place.proposed * 8
                                                   : softmax_bytes + partial_bytes;
-    if (message < kDecodeMessages) {
-      const uint32 barrier = shared_address(memory.barrier(message));
-      barrier_init(barrier, 1);
-      barrier_arrive_expect(barrier, bytes);
-      fence_barrier_init();
-    }
+    if (message < kDecodeMessages)
+      barrier_arrive_expect(shared_address(memory.barrier(message)), bytes);
   }
 }
 
