@@ -1,6 +1,6 @@
 // A compiler library for tests of the runtime. It asks libnsa_compiler.so, and keeps each answer for the CPU in a file
 // of the build folder, because the tests of the plain build and of both sanitizers' builds ask for the same kernels. A
-// file is used only if all that its answer depends on is equal: the compiler library, the request, and the bytes of all
+// file is used only if all that its answer depends on is equal: the compiler library, the request, and a hash of all
 // template files. Whether the compiler's answers are right is for tests that call the compiler itself.
 // NSA_TEST_KEPT_KERNELS names another folder for the files; with an empty value nothing is kept.
 #include "compiler/api/nsa_compiler.h"

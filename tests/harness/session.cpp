@@ -110,7 +110,7 @@ Session::Session(const std::string &variant, const std::string &templateDir) : v
   device = std::move(*opened);
   tools::EngineSettings settings;
   settings.device = name;
-  // Runs of one build, the sanitizers' among them, may share what they compile: it is of one compiler revision.
+  // The processes of run-gpu-tests share what they compile: it is of one compiler revision.
   const char *cache = std::getenv("NSA_TEST_CACHE");
   settings.cachePath = cache ? cache : ":memory:";
   // Whether stored kernels alone serve everything, as where there is no compiler. Else a pack that lies beside the

@@ -113,10 +113,10 @@ set(nsa_standard_header_names
   <optional> <random> <set> <span> <sstream> <string> <string_view> <thread> <vector> <nlohmann/json.hpp>)
 nsa_common_headers(nsa_standard_headers LIBS nlohmann_json::nlohmann_json HEADERS ${nsa_standard_header_names})
 
-# The sanitizers' builds optimise what works on elements alone: the rest would take twice as long to compile and little
-# less to run.
+# The build of the address sanitizer optimises what works on elements alone: the rest would take twice as long to compile
+# and little less to run. The tests that the thread sanitizer's build runs have few elements.
 set(nsa_elements "")
-if(NSA_SANITIZE AND CMAKE_CXX_FLAGS_RELWITHDEBINFO MATCHES "-O0")
+if(NSA_SANITIZE MATCHES "address" AND CMAKE_CXX_FLAGS_RELWITHDEBINFO MATCHES "-O0")
   set(nsa_elements -O2)
 endif()
 
@@ -137,7 +137,8 @@ function(nsa_target target)
   endif()
   if(arg_ELEMENTS AND nsa_elements)
     target_compile_options(${target} PRIVATE ${nsa_elements})
-  elseif(arg_HEADERS AND NOT (arg_ELEMENTS AND arg_UNINSTRUMENTED AND NSA_SANITIZE)) # these headers are instrumented
+  elseif(arg_HEADERS AND NOT (arg_HEADERS STREQUAL "nsa_standard_headers" AND arg_UNINSTRUMENTED
+      AND NSA_SANITIZE MATCHES "address" AND NOT NSA_FUZZ)) # these headers are instrumented
     target_precompile_headers(${target} REUSE_FROM ${arg_HEADERS})
   endif()
 endfunction()
