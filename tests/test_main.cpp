@@ -6,8 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace {
 
@@ -28,6 +31,16 @@ class FailedSeeds : public testing::EmptyTestEventListener {
   }
 };
 
+// NSA_TEST_TURNS=3: only every third test case runs, and the seed of the run says which. GoogleTest tells the part.
+void takeTurn() {
+  const char *turns = std::getenv("NSA_TEST_TURNS");
+  if (!turns)
+    return;
+  const unsigned long count = std::strtoul(turns, nullptr, 10);
+  setenv("GTEST_TOTAL_SHARDS", turns, 1);
+  setenv("GTEST_SHARD_INDEX", std::to_string(nsa::test::freshSeed() % std::max(count, 1UL)).c_str(), 1);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -35,6 +48,7 @@ int main(int argc, char **argv) {
   testing::TestEventListeners &listeners = testing::UnitTest::GetInstance()->listeners();
   listeners.Append(new SkipReasons); // GoogleTest's own from here
   listeners.Append(new FailedSeeds);
+  takeTurn();
   bool anySkipSkips = argc > 1 && std::strcmp(argv[1], "--any-skip-skips") == 0;
   int result = RUN_ALL_TESTS();
   const testing::UnitTest &tests = *testing::UnitTest::GetInstance();

@@ -22,8 +22,9 @@ NSA_DEVICE float log2_approx(float x) {
   return result;
 }
 
-// 1 / x with an error of one unit in the last place (PTX ISA, rcp.approx). The operator / takes 20 instructions, and a
-// call where an operand is 0.
+// Returns 1 / x with an error of one unit in the last place (PTX ISA, rcp.approx); reciprocal_approx(0) = inf. A
+// subnormal operand or result counts as 0. The operator / takes 20 instructions, and calls a function where an operand
+// is 0.
 NSA_DEVICE float reciprocal_approx(float x) {
   float result;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));

@@ -4,8 +4,8 @@
 // cache_sequences, append, compress_mean, split_attention, scores, rank, ascend and merge.
 //
 // A cluster of blocks serves one token of one sequence and one key/value head. Each block attends a part of the keys of
-// each branch (decode_place.cuh, decode_attend.cuh), which warps of their own load (decode_ring.cuh, decode_loader.cuh).
-// A team of warps attends the window beside the others (decode_team.cuh).
+// each branch (decode_place.cuh, decode_attend.cuh). Warps of their own load the keys (decode_ring.cuh,
+// decode_loader.cuh). A team of warps attends the window beside the others (decode_team.cuh).
 //
 // Blocks send what they find straight into the shared memory of the block that needs it (decode_exchange.cuh): the
 // maxima and sums of the compressed branch, which make the probabilities, the best selection blocks
@@ -13,8 +13,8 @@
 // writes the new token and raises the length (decode_append.cuh).
 //
 // The time of a step is the latency of what must follow each other (the length, the pages, the compressed keys, the
-// lists, the selected keys) and the number of instructions of a warp. What does not depend on a message or a load stands
-// in its wait (decode_branches.cuh).
+// lists, the selected keys) and the number of instructions of a warp. What does not depend on a message or a load
+// stands in its wait (decode_branches.cuh).
 //
 //! kernel  decode_step_sm90 serves decode_step
 //! targets sm_90a
@@ -263,6 +263,8 @@ template <typename Args, typename Window> NSA_DEVICE void step(const Args &args)
   load<MainTeam>(args, place, warp - kLoaders);
 }
 
+// A block without neighbours is launched as a cluster, too: the threads meet at a barrier of the cluster, and a launch
+// without clusters did not end.
 extern "C" __global__ void __cluster_dims__(${cluster}, 1, 1)
     __launch_bounds__(Shape::kAllThreads, 1) decode_step_sm90(const __grid_constant__ Arguments args) {
   step<Arguments, WindowTeam>(args);

@@ -47,8 +47,9 @@ NSA_DEVICE void attend_window(const Arguments &args, const DecodePlace &place, c
 // code that runs once waits for them.
 //
 // The list needs maxima and sums of the compressed branch, and not its results. So the results are sent and added up
-// when the list is made, and the selected keys are on their way. Where the team attends the window, it does so before
-// it makes the list, because the maxima and sums come meanwhile, and what is complete is added up at the end.
+// when the list is made, and the selected keys are on their way. A main team that attends the window sends its results
+// at once, because the window needs the memory of the last tile. It makes the list behind the window, because the
+// maxima and sums come meanwhile, and adds up all branches behind the selected keys.
 template <typename Team, typename Arguments>
 NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory,
                                 DecodeRing<Team> &ring) {

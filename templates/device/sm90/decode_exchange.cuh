@@ -25,7 +25,9 @@ template <typename Team> NSA_DEVICE void make_message_barriers(const DecodeMemor
   }
 }
 
-// The warp says how many bytes each mbarrier waits for, from all blocks together. Messages may have come before.
+// The warp says how many bytes each mbarrier waits for, from all blocks together. Messages may have come before. They
+// do not end the phase, because the arrival of this warp is still missing, and until then the count of bytes may be
+// negative.
 template <typename Team> NSA_DEVICE void expect_messages(const DecodeMemory<Team> &memory, const DecodePlace &place) {
   if constexpr (Team::kCluster > 1) {
     const int32 softmax_bytes = Team::kCluster * Team::kGroup * 8;

@@ -2,8 +2,8 @@
 // number of their instructions: finding and loading rows would double it.
 //
 // Each lane finds one row of the key and of the value, and writes the addresses down in shared memory. Then the lanes
-// of a warp copy neighbouring pieces of the rows. Few instructions are repeated: the first tile waits for them to be
-// fetched.
+// of a warp copy neighbouring pieces of the rows. The copies are a short loop that is not unrolled, because the first
+// tile waits for each instruction to be fetched.
 #pragma once
 
 #include "sm90/decode_ring.cuh"
@@ -80,8 +80,8 @@ private:
     return aligned;
   }
 
-  // The flags of a branch are looked at when its tiles are loaded: the first use of each line of the arguments waits
-  // for constant memory.
+  // Only the flags of the tile's branch are looked at. The first use of each line of the arguments waits for constant
+  // memory, so flags of other branches would delay the first tile.
   NSA_DEVICE bool is_aligned(int32 tile) const {
     if (tile < ring.cmp_tiles)
       return rows_aligned(args.k_comp, args.v_comp);

@@ -1,5 +1,6 @@
 // The list of selected blocks (docs/specification.md, section 5). Each block of the cluster scores its own selection
-// blocks and sends the best of them to all. All blocks rank all that was sent, and come to the same list.
+// blocks and sends the best of them to all. All blocks rank what was sent, without candidates that cannot be listed,
+// and come to the same list.
 #pragma once
 
 #include "sm90/decode_exchange.cuh"
@@ -137,10 +138,12 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePla
 }
 
 // Copies the candidates that may have a place in the list to the memory behind them, in their order, and returns how
-// many they are. A block owns `share` selection blocks, which are more than it proposes, so it has sent its best in
-// order. Only the last blocks may own fewer. If each of the `full` others has `enough` candidates of at least a score,
-// they fill the list, and no candidate below that score has a place in it. Each warp counts all that stay, and copies
-// every kWarps-th group of 32.
+// many they are.
+//
+// All blocks of the cluster but the last ones own `share` selection blocks, more than they propose. So each of these
+// `full` blocks has sent its best in descending order. If each has `enough` candidates of at least a score, together
+// they fill the list, and no candidate below that score has a place in it. Each warp counts all that stay, so that
+// warps need not tell each other where to write, and copies every kWarps-th group of 32.
 template <typename Team>
 NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 share) {
   const float *scores = memory.floats(Team::kCandidateScoresAt);
@@ -151,23 +154,23 @@ NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const DecodePlace
   const int32 full = place.blocks / share;
   const int32 enough = (place.listed + full - 1) / full;
   const int32 rank = lane % Team::kCluster;
-  float least = rank < full ? scores[rank * place.proposed + enough - 1] : infinity();
+  float least_score = rank < full ? scores[rank * place.proposed + enough - 1] : infinity();
 #pragma unroll
   for (int32 distance = 1; distance < Team::kCluster; distance *= 2)
-    least = min_number(least, shuffle_xor(least, distance));
+    least_score = min_number(least_score, shuffle_xor(least_score, distance));
 
   int32 gathered = 0;
 #pragma unroll 1
   for (int32 first = 0; first < Team::kCluster * place.proposed; first += kWarpSize) {
     const int32 i = first + lane;
     const float score = i < Team::kCluster * place.proposed ? scores[i] : -infinity();
-    const uint32 stays = ballot(score >= least);
-    if (first / kWarpSize % Team::kWarps == warp && score >= least) {
-      const int32 to = gathered + count_bits(stays & ((1u << lane) - 1));
+    const uint32 staying = ballot(score >= least_score);
+    if (first / kWarpSize % Team::kWarps == warp && score >= least_score) {
+      const int32 to = gathered + count_bits(staying & ((1u << lane) - 1));
       best_scores[to] = score;
       memory.numbers(Team::kBestBlocksAt)[to] = memory.numbers(Team::kCandidateBlocksAt)[i];
     }
-    gathered += count_bits(stays);
+    gathered += count_bits(staying);
   }
   if (const int32 behind = gathered + Team::thread(); behind < round_up(gathered, 4))
     best_scores[behind] = -infinity();
@@ -175,8 +178,8 @@ NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const DecodePlace
   return gathered;
 }
 
-// Ranks the selection blocks that all blocks have sent and writes the list, best first. What a block sent behind its
-// own selection blocks has no place in it.
+// Ranks the candidates and writes the list, best first. Where blocks have proposed only their best, candidates that
+// cannot be listed are left out before. What a block sent behind its own selection blocks has no place in the list.
 template <typename Team> NSA_DEVICE void make_list(const DecodeMemory<Team> &memory, const DecodePlace &place) {
   const int32 share = (place.blocks + Team::kCluster - 1) / Team::kCluster;
   const bool gathers = share > place.proposed;
