@@ -401,6 +401,9 @@ void arriveCluster() {
   self->clusterArrivals = cluster.generation + 1;
   if (++cluster.arrived == cluster.live)
     completeCluster(cluster);
+  // Others may run before what the thread does next.
+  makeReady(self);
+  suspend("barrier.cluster.arrive");
 }
 
 void waitCluster() {
@@ -423,10 +426,18 @@ void initBarrier(uint32_t address, int arrivals) {
   barrier.arrivals = barrier.pending = arrivals;
 }
 
+// Bytes may come before the arrival that says how many there will be.
+static void checkBytes(const Barrier &barrier) {
+  check(barrier.pending > 0 || barrier.issued <= barrier.expected, "an mbarrier gets more bytes than it waits for");
+}
+
 void arriveExpect(uint32_t address, int bytes) {
   Barrier &barrier = ownBarrier(address);
   barrier.expected += bytes;
   check(--barrier.pending >= 0, "an mbarrier gets more arrivals than it waits for");
+  checkBytes(barrier);
+  if (!barrier.waiting.empty())
+    completeBarrier(*self->block, barrier);
 }
 
 void arrive(uint32_t address, bool afterCopies) {
@@ -470,7 +481,7 @@ void push(uint32_t address, const void *value, int bytes, uint32_t barrierAddres
   std::memset(block.memory + target, 0xff, static_cast<size_t>(bytes));
   barrier.messages.push_back(message);
   barrier.issued += bytes;
-  check(barrier.issued <= barrier.expected, "an mbarrier gets more bytes than it waits for");
+  checkBytes(barrier);
   if (!barrier.waiting.empty())
     completeBarrier(block, barrier);
 }

@@ -54,6 +54,29 @@ TEST(Emulator, AMessageArrives) {
   EXPECT_EQ(late, 7U);
 }
 
+// The thread that waits, the message and the arrival that expects it come in any order.
+TEST(Emulator, AMessageMayComeBeforeItIsExpected) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    uint32_t late = 0;
+    emulator::run({.grid = {2, 1, 1}, .cluster = 2, .threads = 64, .sharedBytes = 256, .seed = seed}, [&] {
+      if (threadIdx.x == 0)
+        emulator::initBarrier(0, 1);
+      emulator::meetBlock("barrier", 1, 64, false);
+      emulator::arriveCluster();
+      if (threadIdx.x == 0)
+        emulator::arriveExpect(0, blockIdx.x == 0 ? 4 : 0);
+      emulator::waitCluster();
+      if (blockIdx.x == 1 && threadIdx.x == 0)
+        pushToFirst(7);
+      if (blockIdx.x == 0 && threadIdx.x == 32) {
+        emulator::waitBarrier(0, 0);
+        std::memcpy(&late, emulator::sharedMemory() + 8, 4);
+      }
+    });
+    EXPECT_EQ(late, 7U) << "seed " << seed;
+  }
+}
+
 TEST(Emulator, AMessageThatNothingWaitsFor) {
   expectError(
       [] {
