@@ -267,7 +267,7 @@ nsa_compiler_status answer(std::string_view call, Function function, const nsa_c
   nsa_compiler_result *real = nullptr;
   const nsa_compiler_status status = function(request, &real);
   *result = copyOf(real);
-  // Templates that changed meanwhile are not those of the key.
+  // If the templates changed meanwhile, the answer belongs to another key.
   if (status == 0 && key && keyOf(call, request) == key)
     KeptAnswer(folder, *key).write(**result);
   return status;
