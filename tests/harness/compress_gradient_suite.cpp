@@ -91,6 +91,29 @@ TEST_P(CompressGradients, AreLinear) {
   }
 }
 
+// The last gradient leaves a 32nd of each sum of the others, so that the gradients of the first bias and of the
+// position embeddings are small beside their terms. The bias makes all inputs of the relu positive.
+TEST_P(CompressGradients, SumsThatCancelKeepTheirDigits) {
+  OperatorInputs inputs = draw(CmpKind::kMlp);
+  inputs.spec.mlpActivation = Activation::kRelu;
+  for (const T name : {T::kB1K, T::kB1V})
+    fill(inputs.spec.dtype, inputs.tensors.at(name).bytes, 64);
+  for (const T name : {T::kDKComp, T::kDVComp}) {
+    tools::HostTensor &rows = inputs.tensors.at(name);
+    const int64_t columns = rows.shape.back(), last = rows.elements() - columns;
+    for (int64_t column = 0; column < columns; ++column) {
+      double others = 0;
+      for (int64_t i = column; i < last; i += columns)
+        others += elementOf(rows, i);
+      reference::storeElement(rows.dtype, rows.bytes.data(), last + column, others * (-31.0 / 32));
+    }
+  }
+  const Result<tools::RunResult> result = tools::runOnce(session->accelerator(), plan(inputs.spec, inputs.maxima).get(),
+                                                         inputs, {T::kDB1K, T::kDB1V, T::kDPeK, T::kDPeV});
+  ASSERT_TRUE(result) << result.status().toString();
+  checkOutputs(inputs, result->outputs);
+}
+
 // A gradient of a weight that the call does not bind is not computed, and changes no other.
 TEST_P(CompressGradients, OfWeightsAreComputedOnRequest) {
   for (const CmpKind kind : kKinds) {

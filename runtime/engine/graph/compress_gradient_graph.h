@@ -11,16 +11,17 @@ namespace nsa {
 
 inline bool hasWeights(const Spec &spec, const Maxima &) { return spec.cmpKind != CmpKind::kMean; }
 inline bool hasHiddenValues(const Spec &spec, const Maxima &) { return spec.cmpKind == CmpKind::kMlp; }
+inline bool roundsGradients(const Spec &spec) { return spec.dtype != DType::kF32; }
 // One kernel serves all activations.
 inline void dropActivation(Spec &step, const Spec &) { step.mlpActivation = Activation::kRelu; }
 
 // What the kernels read and write. Most of them know one product of tokens and weights, which is the first one of a
 // perceptron: dz is the gradient of what it gives.
 struct CompressGradientBindings {
-  std::array<Binding, 16> dz;
+  std::array<Binding, 18> dz;
   std::array<Binding, 10> dx;
   std::array<Binding, 17> dw;
-  std::array<Binding, 7> db;
+  std::array<Binding, 9> db;
   std::array<Binding, 22> sums;
 
   // The gradients of compressed rows are the caller's, or lie in buffers. `dK` and `dV` are the gradients of tokens.
@@ -32,6 +33,8 @@ struct CompressGradientBindings {
         {.view = View::kDzV, .tensor = TensorName::kDVComp, .buffer = dVComp, .unless = Buffer::kDzV}};
     const Binding dzK = {.view = View::kDzK, .buffer = Buffer::kDzK},
                   dzV = {.view = View::kDzV, .buffer = Buffer::kDzV};
+    const Binding restK = {.view = View::kDzRestK, .buffer = Buffer::kDzRestK},
+                  restV = {.view = View::kDzRestV, .buffer = Buffer::kDzRestV};
     const Binding hK = {.view = View::kHK, .buffer = Buffer::kHK}, hV = {.view = View::kHV, .buffer = Buffer::kHV};
     const Binding k = {View::kK, TensorName::kKCmp}, v = {View::kV, TensorName::kVCmp};
     const Binding w[] = {{View::kWK, TensorName::kWK},
@@ -58,7 +61,9 @@ struct CompressGradientBindings {
               hK,
               hV,
               dzK,
-              dzV}},
+              dzV,
+              restK,
+              restV}},
             {{given[0], given[1], dzK, dzV, w[0], w[1], w[2], w[3], dK, dV}},
             {{k, v, given[0], given[1], dzK, dzV, hK, hV, ofKeys, ofValues, dw[0], dw[1], dw[2], dw[3], dw[4], dw[5],
               weightParts}},
@@ -66,6 +71,8 @@ struct CompressGradientBindings {
               given[1],
               dzK,
               dzV,
+              restK,
+              restV,
               ofKeys,
               ofValues,
               {.view = View::kBiasElements, .buffer = Buffer::kBiasParts, .order = Order::kCopyRowColumn}}},
@@ -124,10 +131,14 @@ constexpr std::array<GraphNode, 5> compressGradientNodes(const CompressGradientB
            weightNode(Role::kSums, Operator::kCompressSums, bindings.sums)}};
 }
 
-constexpr GraphBuffer hiddenBuffer(Buffer buffer) {
-  return {
-      buffer,         Role::kDz, GraphBuffer::Rows::kCompressed, GraphBuffer::Heads::kKv, GraphBuffer::Columns::kHidden,
-      TensorRole::kIo};
+constexpr GraphBuffer hiddenBuffer(Buffer buffer, bool (*isNeeded)(const Spec &) = nullptr) {
+  return {.buffer = buffer,
+          .maker = Role::kDz,
+          .rows = GraphBuffer::Rows::kCompressed,
+          .heads = GraphBuffer::Heads::kKv,
+          .columns = GraphBuffer::Columns::kHidden,
+          .role = TensorRole::kIo,
+          .isNeeded = isNeeded};
 }
 constexpr GraphBuffer weightsBuffer(Buffer buffer, GraphBuffer::Rows rows) {
   return {buffer,
@@ -138,8 +149,9 @@ constexpr GraphBuffer weightsBuffer(Buffer buffer, GraphBuffer::Rows rows) {
           TensorRole::kStatistics,
           GraphBuffer::Copies::kWeightParts};
 }
-inline constexpr std::array<GraphBuffer, 6> kCompressGradientBuffers = {
+inline constexpr std::array<GraphBuffer, 8> kCompressGradientBuffers = {
     {hiddenBuffer(Buffer::kHK), hiddenBuffer(Buffer::kHV), hiddenBuffer(Buffer::kDzK), hiddenBuffer(Buffer::kDzV),
+     hiddenBuffer(Buffer::kDzRestK, roundsGradients), hiddenBuffer(Buffer::kDzRestV, roundsGradients),
      weightsBuffer(Buffer::kWeightParts, GraphBuffer::Rows::kWeights),
      weightsBuffer(Buffer::kBiasParts, GraphBuffer::Rows::kBiases)}};
 

@@ -106,6 +106,8 @@ enum class Buffer : uint8_t {
   kHV,
   kDzK,
   kDzV,
+  kDzRestK, // what the rounding of kDzK took from it
+  kDzRestV,
   kWeightParts,
   kBiasParts,
   kBlockIndex,
@@ -187,6 +189,9 @@ struct GraphBuffer {
   Columns columns;
   TensorRole role;
   Copies copies = Copies::kOne;
+  bool (*isNeeded)(const Spec &spec) = nullptr; // null: for every spec
+
+  bool isNeededBy(const Spec &spec) const { return !isNeeded || isNeeded(spec); }
 };
 
 // The coordinates by which a kernel addresses a buffer, and the step of each, in the array of GraphBuffer.

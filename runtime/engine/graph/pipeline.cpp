@@ -45,9 +45,9 @@ std::array<int64_t, kMaxCoordinates> stridesOf(Order order, const WorkspaceLayou
 // Returns whether the workspace has the buffer: a kernel of the plan makes it.
 bool hasBuffer(const Graph &graph, Buffer buffer, const Spec &spec, const Maxima &maxima) {
   const auto found = std::ranges::find(graph.buffers, buffer, &GraphBuffer::buffer);
-  return found != graph.buffers.end() && std::ranges::any_of(graph.nodes, [&](const GraphNode &node) {
-           return node.role == found->maker && node.isIn(spec, maxima);
-         });
+  return found != graph.buffers.end() && found->isNeededBy(spec) &&
+         std::ranges::any_of(
+             graph.nodes, [&](const GraphNode &node) { return node.role == found->maker && node.isIn(spec, maxima); });
 }
 
 } // namespace

@@ -202,7 +202,9 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, size_t scra
   indexParts = nsa::indexParts(spec, maxima);
   Extents extents{.spec = spec, .maxima = maxima, .shares = shares, .parts = parts};
   const ElementTypes types = spec.types();
-  const auto isMade = [&](const GraphBuffer &buffer) { return (roles >> static_cast<int>(buffer.maker) & 1) != 0; };
+  const auto isMade = [&](const GraphBuffer &buffer) {
+    return (roles >> static_cast<int>(buffer.maker) & 1) != 0 && buffer.isNeededBy(spec);
+  };
   GraphRows row;
   for (size_t i = 0; i < graph.buffers.size(); ++i) {
     const GraphBuffer &buffer = graph.buffers[i];
