@@ -274,7 +274,11 @@ TEST(Pipeline, GradientsOfCompressionHaveTheKernelsOfTheirKind) {
   EXPECT_EQ(mlp.parts.weights, 1);
   const int64_t hidden = align(spec.compressedBlocks(4096) * spec.kvHeads * 256 * 2);
   EXPECT_EQ(static_cast<int64_t>(mlp.bytes),
-            align(32) + 4 * hidden + align(4 * (2 * 32 * 128 + 2 * 256) * 256) + 4 * 4 * 256);
+            align(32) + 6 * hidden + align(4 * (2 * 32 * 128 + 2 * 256) * 256) + 4 * 4 * 256);
+  spec.dtype = DType::kF32; // nothing is rounded
+  EXPECT_EQ(static_cast<int64_t>(WorkspaceLayout(spec, maxima, 0, true).bytes),
+            align(32) + 4 * 2 * hidden + align(4 * (2 * 32 * 128 + 2 * 256) * 256) + 4 * 4 * 256);
+  spec.dtype = DType::kBf16;
   // Few blocks have few parts, and a layer of any size one.
   spec.layout = Layout::kDense;
   spec.cmpKind = CmpKind::kLinear;
