@@ -38,7 +38,9 @@
 //! const   slice = roundup(ceildiv(group * v_dim, cluster), 4)
 // Shared memory beside the ring of keys: queries, results and sums of all blocks, scores of selection, and the rest.
 //! const   exchange_bytes = 3 * cluster * (4 * slice + 8 * heads) + heads * 112
-//! const   list_bytes = 4 * roundup(share, 4) + 16 * roundup(cluster * kept, 4)
+// Blocks that own more selection blocks than they propose: the candidates that may be listed are copied.
+//! const   gathers = share > sel_count
+//! const   list_bytes = 4 * roundup(share, 4) + (gathers ? 16 : 8) * roundup(cluster * kept, 4)
 //! const   rank_bytes = ranks ? 4 * (group + 1) * score_pitch + list_bytes : 0
 //! const   page_count = page_size == 0 ? 0 : ceildiv(room, max(page_size, 1))
 //! const   table_entries = appends && page_count <= 4096 ? page_count : 0

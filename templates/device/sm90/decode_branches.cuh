@@ -49,7 +49,7 @@ NSA_DEVICE void attend_window(const Arguments &args, const DecodePlace &place, c
 // The list needs maxima and sums of the compressed branch, and not its results. So the results are sent and added up
 // when the list is made, and the selected keys are on their way. A main team that attends the window sends its results
 // at once, because the window needs the memory of the last tile. It makes the list behind the window, because the
-// maxima and sums come meanwhile, and adds up all branches behind the selected keys.
+// maxima and sums come meanwhile. Without a list the selected keys are known, and all is added up behind them.
 template <typename Team, typename Arguments>
 NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory,
                                 DecodeRing<Team> &ring) {
@@ -57,7 +57,8 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
   constexpr int32 kFirst = Team::kHasCmp ? kCmp : kAttendsWin ? kWin : kSel;
   constexpr int32 kLast = Team::kHasSel ? kSel : kAttendsWin ? kWin : kCmp;
   const bool ranks = Team::kRanks && place.ranks;
-  const int32 turn_of_list = !ranks ? 3 : kAttendsWin ? 2 : 1; // or of the factors alone
+  constexpr int32 kSelTurn = kAttendsWin ? 3 : 2;
+  const int32 turn_of_list = ranks ? kSelTurn - 1 : kSelTurn + 1; // or of the factors alone
   const bool sends_late = ranks && !kAttendsWin;
   unsigned char *queries = token_queries(args, memory);
   DecodeAttention<Team> attention(ring, args.scale_log2);
@@ -65,7 +66,7 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
   const int32 compressed_keys = place.past_key - place.first_key;
 
 #pragma unroll 1
-  for (int32 turn = 0; turn <= kDecodeBranches; ++turn) {
+  for (int32 turn = 0; turn <= kSelTurn + 1; ++turn) {
     if (turn == turn_of_list) {
       if (Team::kHasCmp || ranks) {
         await(memory, kCmpSoftmax);
@@ -85,8 +86,8 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
       }
     }
 
-    if (turn == 0 || turn == 2 || (turn == 1 && kAttendsWin)) {
-      const int32 branch = turn == 0 ? kCmp : turn == 1 ? kWin : kSel;
+    if (turn == 0 || turn == kSelTurn || (turn == 1 && kAttendsWin)) {
+      const int32 branch = turn == 0 ? kCmp : turn == kSelTurn ? kSel : kWin;
       const BranchKeys keys = branch == kCmp   ? BranchKeys{ring.cmp_tiles, place.attended_key - place.first_key,
                                                             compressed_keys, true, false}
                               : branch == kWin ? window_keys(ring)
@@ -102,8 +103,8 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
         push_softmax(attention, memory, place.rank, branch, softmax_message(branch));
     }
 
-    if (turn == 2 || turn == (sends_late ? 1 : 0) || (turn == 1 && kAttendsWin)) {
-      const int32 branch = turn == 2 ? kSel : turn == 1 && kAttendsWin ? kWin : kCmp;
+    if (turn == kSelTurn || turn == (sends_late ? 1 : 0) || (turn == 1 && kAttendsWin)) {
+      const int32 branch = turn == kSelTurn ? kSel : turn == 1 && kAttendsWin ? kWin : kCmp;
       if (Team::attends(branch))
         push_partials(attention, memory, place.rank, branch, partials_message(branch));
       attention.release();

@@ -182,8 +182,11 @@ NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const DecodePlace
 // cannot be listed are left out before. What a block sent behind its own selection blocks has no place in the list.
 template <typename Team> NSA_DEVICE void make_list(const DecodeMemory<Team> &memory, const DecodePlace &place) {
   const int32 share = (place.blocks + Team::kCluster - 1) / Team::kCluster;
-  const bool gathers = share > place.proposed;
-  const int32 count = gathers ? gather_best<Team>(memory, place, share) : Team::kCluster * place.proposed;
+  const bool gathers = Team::kGathers && share > place.proposed;
+  int32 count = Team::kCluster * place.proposed;
+  if constexpr (Team::kGathers)
+    if (gathers)
+      count = gather_best<Team>(memory, place, share);
   const float *scores = memory.floats(gathers ? Team::kBestScoresAt : Team::kCandidateScoresAt);
   const int32 *blocks = memory.numbers(gathers ? Team::kBestBlocksAt : Team::kCandidateBlocksAt);
   rank_scores<Team>(scores, count, [&](int32 i, int32 slot) {

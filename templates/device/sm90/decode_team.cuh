@@ -100,8 +100,8 @@ template <typename Facts, bool kIsWindow> struct DecodeTeam : TeamShape<Facts, k
   static constexpr int32 kCandidateScoresAt = kBlockScoresAt + (kRanks ? 4 * round_up(Shape::kShare, 4) : 0);
   static constexpr int32 kCandidateBlocksAt = kCandidateScoresAt + (kRanks ? 4 * round_up(Shape::kCandidates, 4) : 0);
   static constexpr int32 kBestScoresAt = kCandidateBlocksAt + (kRanks ? 4 * round_up(Shape::kCandidates, 4) : 0);
-  static constexpr int32 kBestBlocksAt = kBestScoresAt + (kRanks ? 4 * round_up(Shape::kCandidates, 4) : 0);
-  static constexpr int32 kListAt = kBestBlocksAt + (kRanks ? 4 * round_up(Shape::kCandidates, 4) : 0);
+  static constexpr int32 kBestBlocksAt = kBestScoresAt + (Shape::kGathers ? 4 * round_up(Shape::kCandidates, 4) : 0);
+  static constexpr int32 kListAt = kBestBlocksAt + (Shape::kGathers ? 4 * round_up(Shape::kCandidates, 4) : 0);
   static constexpr int32 kFreshAt =
       kListAt + (Shape::kHasSel ? 4 * round_up(Facts::kSelCount, 4) : 0); // a new compressed row
   static constexpr int32 kTableAt =
