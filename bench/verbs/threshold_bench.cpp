@@ -3,16 +3,14 @@
 #include "autotune/tuner/threshold.h"
 #include "bench/measure/timing.h"
 #include "bench/verbs/decode_bench.h"
+#include "bench/verbs/decode_sweep.h"
 #include "cache/kernel_store.h"
 #include "runtime/base/compiler_revision.h"
-#include "runtime/base/key_splits.h"
 #include "runtime/engine/choices/provenance.h"
 #include "runtime/engine/choices/routes.h"
 #include "tools/support/forward_pass.h"
-#include "tools/support/scratch_folder.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 namespace nsa::bench {
@@ -97,173 +95,6 @@ void listAllBlocks(const Spec &spec, tools::OperatorInputs &inputs) {
         *blocks++ = slot <= query / spec.selBlock ? static_cast<int32_t>(slot) : -1;
 }
 
-struct SplitPoint {
-  Spec spec;          // of decode; its page_size counts
-  int64_t batch = 1;  // sequences, with one new token each
-  int64_t tokens = 0; // of each sequence, the new one included
-
-  Maxima maxima() const { return {.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = tokens}; }
-};
-
-struct SplitSweep {
-  struct Way {
-    int64_t splits = 0; // 0: the rule's number
-    double milliseconds = 0;
-  };
-  // The first element is the number that the engine chooses by its own rule. A number of shares that divides the keys
-  // in the same way as a smaller number is not measured.
-  std::vector<Way> ways;
-  int64_t best = StoredRoute::kNever; // the number that is faster than the rule's; kNever: none is
-  std::string rule;                   // "4/16/8": the rule's shares by branch
-};
-
-// A set of engines, each of which uses a fixed number of shares. The engines keep their compiled kernels in one folder,
-// which the destructor removes.
-class SplitEngines {
-public:
-  static Result<SplitEngines> open(tools::EngineSettings settings);
-
-  // Returns an engine that always divides the keys of a query into `splits` shares. If `splits` is 0, returns an engine
-  // that chooses the number of shares by its own rule. The engine is created at the first call with this number.
-  Result<nsa_engine *> engine(int64_t splits);
-
-private:
-  SplitEngines(tools::EngineSettings settings, tools::ScratchFolder folder)
-      : settings(std::move(settings)), folder(std::move(folder)) {}
-
-  tools::EngineSettings settings;
-  tools::ScratchFolder folder;
-  std::map<int64_t, tools::EngineHandle> engines; // by the number that they force
-};
-
-Result<SplitEngines> SplitEngines::open(tools::EngineSettings settings) {
-  NSA_ASSIGN_OR_RETURN(tools::ScratchFolder folder, tools::ScratchFolder::make());
-  settings = tools::withNothingStored(std::move(settings));
-  settings.cachePath = folder.file("kernels.db");
-  settings.missPolicy = NSA_MISS_DEFAULT;
-  settings.ignoreThresholds = true;
-  return SplitEngines(std::move(settings), std::move(folder));
-}
-
-Result<nsa_engine *> SplitEngines::engine(int64_t splits) {
-  tools::EngineHandle &engine = engines[splits];
-  if (!engine) {
-    tools::EngineSettings own = settings;
-    own.decodeSplits = static_cast<int32_t>(splits);
-    NSA_ASSIGN_OR_RETURN(engine, tools::createEngine(own));
-  }
-  return engine.get();
-}
-
-constexpr int64_t kRule = 0;
-constexpr double kSplitMargin = 1.2;
-constexpr double kSplitSampleMs = 1.0; // on the CPU: below it a step is too close to the clock's own
-
-std::array<int64_t, 3> sharesOf(Spec spec, const Maxima &maxima, int64_t splits) {
-  spec.keySplits = static_cast<int32_t>(splits);
-  return KeySplits::make(spec, maxima).counts;
-}
-
-// The rule, and each count that comes to something else than those before it.
-std::vector<int64_t> waysOf(const Spec &spec, const Maxima &maxima) {
-  std::vector<int64_t> ways = {kRule};
-  std::vector<std::array<int64_t, 3>> seen = {sharesOf(spec, maxima, kRule)};
-  for (int64_t splits = 1; splits <= KeySplits::kMost; splits *= 2) {
-    const std::array<int64_t, 3> shares = sharesOf(spec, maxima, splits);
-    if (std::find(seen.begin(), seen.end(), shares) != seen.end())
-      continue;
-    seen.push_back(shares);
-    ways.push_back(splits);
-  }
-  return ways;
-}
-
-// One way's plan, captured.
-struct SplitWay {
-  int64_t splits = 0;
-  tools::PlanHandle plan;
-  tools::Recording step;
-  std::vector<double> samples;
-};
-
-// Measures decoding with all numbers of shares, in turns: whole steps are captured as graphs and replayed.
-class Sweep {
-public:
-  Sweep(BenchDevice &device, SplitEngines &engines, const SplitPoint &point, int samples)
-      : device(device), engines(engines), point(point), samples(samples) {}
-
-  Result<SplitSweep> run() {
-    NSA_ASSIGN_OR_RETURN(filled,
-                         FilledDecode::make(device.accelerator(), point.spec, point.maxima(), point.tokens - 1, {}));
-    decode = &*filled->run;
-    NSA_RETURN_IF_ERROR(prepare());
-    for (int i = 0; i < samples; ++i)
-      for (SplitWay &way : ways)
-        NSA_RETURN_IF_ERROR(sample(way, i));
-    for (const SplitWay &way : ways) {
-      NSA_RETURN_IF_ERROR(tools::toStatus(nsa_plan_status(way.plan.get(), device.accelerator().stream(), nullptr)));
-    }
-    return decide();
-  }
-
-private:
-  // All plans before the first capture: they share a workspace, which grows.
-  Status prepare() {
-    for (const int64_t splits : waysOf(decode->spec(), decode->maxima())) {
-      NSA_ASSIGN_OR_RETURN(nsa_engine * engine, engines.engine(splits));
-      NSA_ASSIGN_OR_RETURN(tools::PlanHandle plan,
-                           tools::createPlan(engine, decode->spec(), decode->maxima(), device.accelerator().stream()));
-      NSA_RETURN_IF_ERROR(decode->allocateWorkspace(plan.get()));
-      ways.push_back({splits, std::move(plan), nullptr, {}});
-    }
-    for (SplitWay &way : ways) {
-      // What is loaded at the first use must not be captured.
-      NSA_RETURN_IF_ERROR(decode->rewind(point.tokens - 1));
-      NSA_RETURN_IF_ERROR(decode->enqueue(way.plan.get()));
-      NSA_ASSIGN_OR_RETURN(way.step, device.accelerator().record([&] { return decode->enqueue(way.plan.get()); }));
-    }
-    return Status::ok();
-  }
-
-  // One step from a cold L2; on the CPU the mean of several.
-  Status sample(SplitWay &way, int i) {
-    double sum = 0;
-    int steps = 0;
-    do {
-      NSA_RETURN_IF_ERROR(decode->rewind(point.tokens - 1));
-      NSA_RETURN_IF_ERROR(flushCaches(device.accelerator(), device.flush(), i));
-      NSA_ASSIGN_OR_RETURN(double milliseconds, device.accelerator().time([&] { return way.step(); }));
-      sum += milliseconds;
-      ++steps;
-    } while (!device.accelerator().isCuda() && sum < kSplitSampleMs);
-    way.samples.push_back(sum / steps);
-    return Status::ok();
-  }
-
-  SplitSweep decide() const {
-    SplitSweep sweep;
-    for (const int64_t shares : sharesOf(decode->spec(), decode->maxima(), kRule))
-      sweep.rule += (sweep.rule.empty() ? "" : "/") + std::to_string(shares);
-    for (const SplitWay &way : ways)
-      sweep.ways.push_back({way.splits, median(way.samples)});
-    const auto fastest =
-        std::min_element(sweep.ways.begin(), sweep.ways.end(), [](const SplitSweep::Way &a, const SplitSweep::Way &b) {
-          return a.milliseconds < b.milliseconds;
-        });
-    if (fastest->splits != kRule && sweep.ways.front().milliseconds >= kSplitMargin * fastest->milliseconds)
-      sweep.best = fastest->splits;
-    return sweep;
-  }
-
-  BenchDevice &device;
-  SplitEngines &engines;
-  const SplitPoint &point;
-  const int samples;
-  std::unique_ptr<FilledDecode> filled;
-  tools::DecodeRun *decode = nullptr; // of `filled`
-  std::vector<SplitWay> ways;
-};
-
 class ThresholdBench {
 public:
   ThresholdBench(BenchDevice &device, const ThresholdChoice &choice) : device(device), choice(choice) {}
@@ -346,8 +177,7 @@ private:
     }
     Result<ThresholdReport> found =
         findThreshold(grid, {.side = between.side}, [&](int64_t size) { return timesAt(named, between, size); });
-    // One of the two templates is not for this device.
-    if (!found && (found.status().code() == ErrorCode::kUnsupported || found.status().error().field == "template")) {
+    if (!found && isNotServed(found.status())) {
       entry["text"] = "not measured: " + found.status().toString();
       return addEntry(std::move(entry));
     }
@@ -376,7 +206,7 @@ private:
     return covers.isOk() ? store(named, between, *found) : Status::ok();
   }
 
-  // Each batch and length has an answer of its own: how many shares pay against the rule's.
+  // Each batch and length has an answer of its own: which way pays against the rule's number of shares.
   Status measureSplits() {
     if (choice.decodeBatches.empty() || choice.decodeTokens.empty())
       return Status::ok();
@@ -389,7 +219,7 @@ private:
           point.spec.layout = Layout::kDense;
           choice.lengths.say("decode.splits at batch " + std::to_string(batch),
                              promptCase(named.name, point.spec, tokens));
-          NSA_ASSIGN_OR_RETURN(SplitSweep sweep, Sweep(device, engines, point, choice.lengths.samples).run());
+          NSA_ASSIGN_OR_RETURN(SplitSweep sweep, sweepDecode(device, engines, point, choice.lengths.samples));
           NSA_RETURN_IF_ERROR(addSplits(named, point, sweep));
         }
     return Status::ok();
@@ -403,20 +233,19 @@ private:
     route.threshold = sweep.best;
     route.provenance = provenanceOf(compilerRevision());
     const double rule = sweep.ways.front().milliseconds;
-    for (const SplitSweep::Way &way : sweep.ways) {
-      const bool isRule = way.splits == 0;
-      route.evidence.push_back(
-          {way.splits, isRule ? "rule " + sweep.rule : "shares", way.milliseconds, way.milliseconds / rule, ""});
-      if (!isRule)
+    for (const auto &[way, milliseconds] : sweep.ways) {
+      const std::string name = way.isRule() ? "rule " + sweep.rule : way.isOneKernel ? way.name() : "shares";
+      route.evidence.push_back({way.splits, name, milliseconds, milliseconds / rule, ""});
+      if (!way.isRule())
         NSA_RETURN_IF_ERROR(report->add({{"heads", named.name},
                                          {"route", "decode.splits"},
                                          {"batch", point.batch},
                                          {"tokens", point.tokens},
                                          {"usual", "rule " + sweep.rule},
                                          {"usual_ms", rule},
-                                         {"other", std::to_string(way.splits) + " shares"},
-                                         {"other_ms", way.milliseconds},
-                                         {"ratio", rule / way.milliseconds}}));
+                                         {"other", way.name()},
+                                         {"other_ms", milliseconds},
+                                         {"ratio", rule / milliseconds}}));
     }
     nlohmann::ordered_json entry = {{"heads", named.name},
                                     {"route", route.name},
@@ -424,7 +253,8 @@ private:
                                     {"text", "never: the rule's " + sweep.rule + " shares are as good as any"}};
     if (sweep.best != StoredRoute::kNever) {
       entry["threshold"] = sweep.best;
-      entry["text"] = std::to_string(sweep.best) + " shares, in place of the rule's " + sweep.rule;
+      entry["text"] = (sweep.best == kTakesStep ? std::string(kStepVariant) : std::to_string(sweep.best) + " shares") +
+                      ", in place of the rule's " + sweep.rule;
     }
     NSA_RETURN_IF_ERROR(addEntry(std::move(entry)));
     return put(route);

@@ -54,13 +54,17 @@ void Engine::takeBack(Plan *plan) {
 }
 
 bool Engine::changes(const Spec &spec, const Maxima &maxima) const {
-  return overridesGates(spec) || takesStep(spec, maxima, options.forceVariant);
+  return overridesGates(spec) || mayStep(spec, maxima);
+}
+
+bool Engine::mayStep(const Spec &spec, const Maxima &maxima) const {
+  return stepServes(spec, maxima) && (options.forceVariant == kStepVariant || ownDevice->target() == kStepTarget);
 }
 
 Spec Engine::changedSpec(Spec spec, const Maxima &maxima) const {
   if (overridesGates(spec))
     spec.gate = Gate::kValue; // gates that the engine gives are the factors themselves
-  spec.decodeStep = takesStep(spec, maxima, options.forceVariant);
+  spec.decodeStep = mayStep(spec, maxima);
   return spec;
 }
 
@@ -73,6 +77,7 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
   Spec routed = spec;
   routed.keySplits = core.keySplits;
   routed.dqSlots = core.dqSlots;
+  routed.decodeStep = core.decodeStep;
   ViewSlots gates;
   if (overridesGates(spec)) {
     NSA_ASSIGN_OR_RETURN(gates, gateOverride->gates(spec.dtype));
@@ -197,8 +202,17 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
 
 Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Maxima &maxima) {
   const ProfilerRange range("nsa plan");
-  NSA_ASSIGN_OR_RETURN(std::vector<PlanCore::Part> parts, planner->makeParts(planner->route(spec, maxima).steps()));
-  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(parts)));
+  const Routing routing = planner->route(spec, maxima);
+  Result<std::vector<PlanCore::Part>> parts = planner->makeParts(routing.steps());
+  if (!parts && routing.isMeasuredStep()) {
+    // No kernel of another problem can serve in the place of decode_step. Each kernel that it replaces may have one.
+    logger.log(LogLevel::kInfo, "engine",
+               "decode_step cannot serve " + problemTexts(spec, maxima) +
+                   ", so the kernels that it replaces do: " + parts.status().error().message);
+    parts = planner->makeParts(planner->route(spec, maxima, /*avoidsStep=*/true).steps());
+  }
+  NSA_RETURN_IF_ERROR(parts.status());
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(*parts)));
   for (const PlanCore::Part &part : core->parts)
     ownCounters.add(part.kernel->times);
   return core;
@@ -295,7 +309,7 @@ Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
 Result<std::string> Engine::tune(const Spec &asked, const Maxima &maxima, double budgetSeconds) {
   NSA_RETURN_IF_ERROR(checkRequest(asked, maxima));
   Spec spec = asked;
-  spec.decodeStep = takesStep(asked, maxima, options.forceVariant);
+  spec.decodeStep = mayStep(asked, maxima);
   std::vector<std::string> reports;
   std::vector<PlanCore::Part> parts;
   for (const Step &step : planner->route(spec, maxima).steps()) {

@@ -35,7 +35,7 @@ bool slotsPay(const StoredRoute &route, const Maxima &maxima) {
 std::string splitsRoute(const Spec &spec, const Maxima &maxima) {
   if (!sharesKeys(spec, maxima))
     return "";
-  return "decode.splits" + fieldText(ProblemField::kBatch, bucketOf(maxima.batch)) +
+  return std::string(kSplitsRoute) + fieldText(ProblemField::kBatch, bucketOf(maxima.batch)) +
          fieldText(ProblemField::kSeqlenK, bucketOf(maxima.seqlenK)) +
          fieldText(ProblemField::kSeqlenQ, bucketOf(maxima.seqlenQ));
 }

@@ -18,6 +18,7 @@ namespace nsa {
 struct RouteRules {
   int decodeSplits = 0;          // for Spec::keySplits; 0: as measured, else as the rule says
   bool ignoreThresholds = false; // measured thresholds decide nothing
+  bool avoidStep = false;        // no measured threshold takes the kernel `decode_step`
   std::string forceVariant{};    // a name of isWay
 };
 
@@ -58,13 +59,12 @@ constexpr bool isWayOfDq(std::string_view name) { return name == kSlotsVariant |
 // a bucket, so the greatest length of the bucket is compared.
 bool slotsPay(const StoredRoute &route, const Maxima &maxima);
 
-// Returns whether one kernel, `decode_step`, does a whole step of decode. It serves up to kStepTokens new tokens of
-// each sequence, which complete one compressed block at most. A plan takes it only where the option force_variant names
-// it, because its times are in no record yet. A plan of more new tokens has no such kernel, and ignores the name.
-inline constexpr std::string_view kStepVariant = "decode_step";
-inline bool takesStep(const Spec &spec, const Maxima &maxima, std::string_view forceVariant) {
+// One kernel, `decode_step`, can do a whole step of decode. It serves up to kStepTokens new tokens of each sequence,
+// which complete one compressed block at most. Returns whether it serves a plan.
+inline constexpr std::string_view kStepVariant = "decode_step", kStepTarget = "sm_90a";
+inline bool stepServes(const Spec &spec, const Maxima &maxima) {
   const bool compresses = (spec.branches & (kBranchCmp | kBranchSel)) != 0;
-  return definitionOf(spec.op).hasCache && forceVariant == kStepVariant &&
+  return definitionOf(spec.op).hasCache &&
          maxima.seqlenQ <= (compresses ? std::min(kStepTokens, spec.cmpStride) : kStepTokens);
 }
 // Returns whether force_variant names a way to compute a plan, and no template of one of its kernels.
@@ -75,7 +75,10 @@ constexpr bool isWay(std::string_view name) { return isWayOfDq(name) || name == 
 // up to powers of two. splitsRoute returns "" if no two programs share the keys of a query. The threshold of a route
 // from splitsRoute is the number of programs that share the keys of a query in each branch. A branch with few keys has
 // fewer programs than the threshold says. The threshold kNever means that no measured number of programs was faster
-// than the number that the rule of docs/operators.md gives.
+// than the number that the rule of docs/operators.md gives. The threshold kTakesStep means that the kernel
+// `decode_step` was faster than any number.
+inline constexpr int64_t kTakesStep = 0;
+inline constexpr std::string_view kSplitsRoute = "decode.splits";
 std::string splitsRoute(const Spec &spec, const Maxima &maxima);
 // Returns whether a threshold of splitsRoute is measured together with the kernels of this operator, which do most of
 // the work in a step of decode.

@@ -19,6 +19,7 @@ Result<std::shared_ptr<const PlanCore>> PlanCore::make(std::vector<Part> parts) 
     core->source = std::max(core->source, part.kernel->source);
     core->keySplits = std::max(core->keySplits, part.step.spec.keySplits);
     core->dqSlots |= part.step.spec.dqSlots;
+    core->decodeStep |= part.step.role == Role::kStep;
     core->routes |= part.step.route;
   }
   core->parts = std::move(parts);

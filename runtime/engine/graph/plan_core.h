@@ -61,6 +61,7 @@ struct PlanCore {
   uint8_t routes = 0;                      // the shortcuts that the steps take
   int32_t keySplits = 0;                   // Spec::keySplits of the steps
   bool dqSlots = false;                    // Spec::dqSlots of the steps
+  bool decodeStep = false;                 // Spec::decodeStep of the plan
   PlanSource source = PlanSource::kMemory; // kCompiled when at least one kernel was compiled
 
   // Returns an error if `maxima` need a grid that is larger than the device can launch.

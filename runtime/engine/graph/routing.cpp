@@ -17,7 +17,8 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
                   .splits = {},
                   .slots = {},
                   .forcesDq = false};
-  routing.spec.decodeStep = takesStep(spec, maxima, rules.forceVariant);
+  const bool canStep = stepServes(spec, maxima);
+  routing.spec.decodeStep = canStep && rules.forceVariant == kStepVariant;
   const bool shares = sharesKeys(spec, maxima) && !routing.spec.decodeStep;
   if (shares)
     routing.spec.keySplits = rules.decodeSplits;
@@ -33,9 +34,11 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
   }
   if (shares && routing.spec.keySplits == 0) {
     routing.splits = measured(splitsFamily(spec), splitsRoute(spec, maxima));
-    if (routing.splits && routing.splits->threshold != StoredRoute::kNever)
-      routing.spec.keySplits =
-          static_cast<int32_t>(std::clamp<int64_t>(routing.splits->threshold, 1, KeySplits::kMost));
+    const int64_t threshold = routing.splits ? routing.splits->threshold : StoredRoute::kNever;
+    if (threshold == kTakesStep)
+      routing.spec.decodeStep = canStep && !rules.avoidStep;
+    else if (threshold != StoredRoute::kNever)
+      routing.spec.keySplits = static_cast<int32_t>(std::clamp<int64_t>(threshold, 1, KeySplits::kMost));
   }
   if (definitionOf(spec.op).isGradient() && spec.hasLists()) {
     Spec dq = spec;

@@ -69,7 +69,9 @@ struct EngineOptions {
   std::string sourceOfVariant() const { return variantSource; } // the same of `forceVariant`
   // Returns the template that `force_variant` names, or "" where it names a way to compute a plan (isWay).
   std::string forcedTemplate() const { return isWay(forceVariant) ? "" : forceVariant; }
-  RouteRules routeRules() const { return {decodeSplits, ignoreThresholds, forceVariant}; }
+  RouteRules routeRules() const {
+    return {.decodeSplits = decodeSplits, .ignoreThresholds = ignoreThresholds, .forceVariant = forceVariant};
+  }
   static Environment processEnvironment();
 
 private:

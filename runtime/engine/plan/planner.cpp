@@ -63,8 +63,10 @@ Planner::Search Planner::begin(KernelTask task) const {
   return search;
 }
 
-Routing Planner::route(const Spec &spec, const Maxima &maxima) {
-  return routingOf(spec, maxima, options.routeRules(), [&](const std::string &family, const std::string &name) {
+Routing Planner::route(const Spec &spec, const Maxima &maxima, bool avoidsStep) {
+  RouteRules rules = options.routeRules();
+  rules.avoidStep = avoidsStep;
+  return routingOf(spec, maxima, rules, [&](const std::string &family, const std::string &name) {
     return choices.findRoute(family, choiceDevice, name);
   });
 }

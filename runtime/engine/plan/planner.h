@@ -66,8 +66,8 @@ public:
   // Returns an error for an engine that tunes nothing, because it has a pinned table or the policy `fail`.
   Status checkTunes() const;
   // Returns which routes (pipeline.h, Route) the measured thresholds choose for an operator, and how many programs
-  // share the keys of a query of decode.
-  Routing route(const Spec &spec, const Maxima &maxima);
+  // share the keys of a query of decode. With `avoidsStep` no threshold takes the kernel `decode_step`.
+  Routing route(const Spec &spec, const Maxima &maxima, bool avoidsStep = false);
   // Opens the compiler library early, so that a later compilation need not open it.
   void openCompiler() { (void)maker.compilerRevision(); }
   // Returns a description of the decision that `make` would execute. `explain` compiles and stores nothing. Under the

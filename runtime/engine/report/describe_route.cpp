@@ -51,8 +51,9 @@ RouteDescription describeRoute(const Routing &routing, const Step &step) {
   if (step.role == Role::kStep) {
     route.name = kStepVariant;
     route.other = "splits";
-    route.source = "force_variant";
-    route.why = "the option names the kernel";
+    const bool isMeasured = routing.isMeasuredStep();
+    route.source = isMeasured ? kSplitsRoute : "force_variant";
+    route.why = isMeasured ? "no number of splits was as fast, as measured" : "the option names the kernel";
     return route;
   }
   if (!(routesOf(spec, maxima) & step.node->shortcut))

@@ -1,5 +1,6 @@
 // Operators of several kernels on a GPU, against a driver that computes nothing: a run is its launches, with no call of
 // the driver between them, and neither allocates nor locks.
+#include "runtime/engine/choices/routes.h"
 #include "tests/unit/runtime/counted_calls.h"
 #include "tests/unit/runtime/fake_gpu.h"
 #include "tests/unit/runtime/whole_calls.h"
@@ -11,12 +12,33 @@ namespace {
 
 class CudaPipeline : public CApi {
 protected:
-  void storeSteps(const AnyCall &call) {
+  std::unique_ptr<KernelStore> openStore() const {
     std::string warning;
     Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = cache, .readOnly = false}, warning);
-    ASSERT_TRUE(store.isOk()) << store.status().toString();
+    EXPECT_TRUE(store.isOk()) << store.status().toString();
+    return std::move(*store);
+  }
+  void storeSteps(const AnyCall &call) {
+    const std::unique_ptr<KernelStore> store = openStore();
     for (const Step &step : stepsOf(call.internalSpec(), call.internalMaxima()))
-      storeReturning(**store, step, "sm_90a", NSA_FAKE_GPU_KEY);
+      storeReturning(*store, step, "sm_90a", NSA_FAKE_GPU_KEY);
+  }
+  // A kernel `decode_step` for the call, with some of its arguments.
+  void storeDecodeStep(const AnyCall &call) {
+    Spec spec = call.internalSpec();
+    spec.decodeStep = true;
+    const std::vector<Step> steps = stepsOf(spec, call.internalMaxima());
+    ASSERT_EQ(steps.size(), 1u);
+    const std::string pages = spec.pageSize ? " " + std::to_string(spec.pageSize) : "";
+    storeChoice(*openStore(), steps[0].spec, steps[0].maxima,
+                {.templateName = "returning_step_" + std::to_string(spec.pageSize),
+                 .params = "param view arrivals int32 2\nparam view cache_seqlens int32 1\nparam view q_cmp bf16 3\n"
+                           "param view k_win_cache bf16 3" +
+                           pages + "\nparam i32 max_seqlen_q\n",
+                 .grid = "cluster ; kv_heads ; batch",
+                 .target = "sm_90a",
+                 .config = "cluster=4"},
+                codeOf({0xc3}), NSA_FAKE_GPU_KEY);
   }
   // The first run of a plan and the one after it. Each step is launched once, except for the list that the caller does
   // not ask for.
@@ -62,24 +84,7 @@ TEST_F(CudaPipeline, AForcedStepOfDecodeIsOneLaunch) {
     SCOPED_TRACE(pageSize);
     DecodeCall call(NSA_LAYOUT_PACKED, pageSize);
     call.maxima.max_seqlen_q = 1;
-    Spec spec = call.internalSpec();
-    spec.decodeStep = true;
-    const std::vector<Step> steps = stepsOf(spec, call.internalMaxima());
-    ASSERT_EQ(steps.size(), 1u);
-    std::string warning;
-    Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = cache, .readOnly = false}, warning);
-    ASSERT_TRUE(store.isOk()) << store.status().toString();
-    const std::string pages = pageSize ? " " + std::to_string(pageSize) : "";
-    storeChoice(**store, steps[0].spec, steps[0].maxima,
-                {.templateName = "returning_step_" + std::to_string(pageSize),
-                 .params = "param view arrivals int32 2\nparam view cache_seqlens int32 1\nparam view q_cmp bf16 3\n"
-                           "param view k_win_cache bf16 3" +
-                           pages + "\nparam i32 max_seqlen_q\n",
-                 .grid = "cluster ; kv_heads ; batch",
-                 .target = "sm_90a",
-                 .config = "cluster=4"},
-                codeOf({0xc3}), NSA_FAKE_GPU_KEY);
-    store->reset();
+    storeDecodeStep(call);
     Engine engine(cache, [](nsa_engine_options &options) {
       options.device = "cuda:0";
       options.force_variant = "decode_step";
@@ -105,6 +110,42 @@ TEST_F(CudaPipeline, AForcedStepOfDecodeIsOneLaunch) {
     EXPECT_NE(slots[12], 0u) << "one pool, or another one, is read by the window";
     fake_gpu_keep_slots(0);
   }
+}
+
+// A stored threshold takes the kernel. Where it cannot be had, the kernels that it replaces serve.
+TEST_F(CudaPipeline, AMeasuredStepOfDecodeIsOneLaunchWhereItsKernelIsStored) {
+  DecodeCall call(NSA_LAYOUT_PACKED, kPageSize);
+  call.maxima.max_seqlen_q = 1;
+  storeSteps(call);
+  const auto launchesOfPlan = [&](const char *why) {
+    SCOPED_TRACE(why);
+    Engine engine(cache, [](nsa_engine_options &options) {
+      options.device = "cuda:0";
+      options.miss_policy = NSA_MISS_FAIL;
+    });
+    EXPECT_EQ(engine.status, NSA_OK) << engine.error.message;
+    long launches = 0;
+    for (int made = 0; made < 2; ++made) { // the second plan comes from memory
+      Plan plan(engine, call);
+      EXPECT_EQ(plan.status, NSA_OK) << plan.error.message;
+      const long before = fake_gpu_launches();
+      EXPECT_EQ(plan.run(call), NSA_OK) << plan.error.message;
+      EXPECT_TRUE(made == 0 || fake_gpu_launches() - before == launches);
+      launches = fake_gpu_launches() - before;
+    }
+    return launches;
+  };
+  const long usual = launchesOfPlan("without a threshold");
+  EXPECT_GT(usual, 1);
+  StoredRoute route;
+  route.family = splitsFamily(call.internalSpec());
+  route.device = NSA_FAKE_GPU_KEY;
+  route.name = splitsRoute(call.internalSpec(), call.internalMaxima());
+  route.threshold = kTakesStep;
+  ASSERT_TRUE(openStore()->putRoute(route).isOk());
+  EXPECT_EQ(launchesOfPlan("with a threshold, without the kernel"), usual);
+  storeDecodeStep(call);
+  EXPECT_EQ(launchesOfPlan("with the kernel"), 1);
 }
 
 TEST_F(CudaPipeline, AForwardPassIsItsLaunchesAndNothingElse) {

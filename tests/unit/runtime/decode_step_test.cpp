@@ -105,6 +105,44 @@ TEST(DecodeStep, HasNoSplits) {
   EXPECT_EQ(route.splitsSource, "");
 }
 
+// A measured threshold takes the kernel where it serves, and options come before it.
+TEST(DecodeStep, IsTakenWhereItWasMeasuredToBeFaster) {
+  const Maxima maxima = token(8, 65536);
+  std::string asked;
+  const FindRoute find = [&](const std::string &family, const std::string &name) -> std::optional<StoredRoute> {
+    asked = name;
+    StoredRoute route;
+    route.family = family;
+    route.name = name;
+    route.threshold = kTakesStep;
+    return route;
+  };
+  const auto kernels = [&](const Spec &spec, const Maxima &at, const RouteRules &rules) {
+    const Routing routing = routingOf(spec, at, rules, find);
+    EXPECT_EQ(routing.isMeasuredStep(), routing.steps().size() == 1);
+    return routing.steps().size();
+  };
+  EXPECT_EQ(kernels(specOf(), maxima, {}), 1u);
+  EXPECT_EQ(asked, "decode.splits batch=8 seqlen_k=65536 seqlen_q=1");
+  const Routing routing = routingOf(specOf(), maxima, {}, find);
+  EXPECT_TRUE(routing.spec.decodeStep);
+  const RouteDescription route = describeRoute(routing, routing.steps().front());
+  EXPECT_EQ(route.name, kStepVariant);
+  EXPECT_EQ(route.source, "decode.splits");
+  EXPECT_EQ(kernels(specOf(), maxima, {.ignoreThresholds = true}), 10u);
+  EXPECT_EQ(kernels(specOf(), maxima, {.avoidStep = true}), 10u);
+  EXPECT_EQ(kernels(specOf(), maxima, {.decodeSplits = 3}), 10u);
+  EXPECT_EQ(routingOf(specOf(), maxima, {.decodeSplits = 3}, find).spec.keySplits, 3);
+  // Eight new tokens would complete two compressed blocks.
+  Spec near = specOf();
+  near.cmpStride = 4;
+  EXPECT_EQ(kernels(near, {.batch = 8, .tokensQ = 64, .seqlenQ = 8, .seqlenK = 65536}, {}), 10u);
+  // What a spec says of a plan before it has a routing does not count.
+  Spec said = specOf();
+  said.decodeStep = true;
+  EXPECT_EQ(kernels(said, maxima, {.ignoreThresholds = true}), 10u);
+}
+
 TEST(DecodeStep, IsCompiledForWhatItsKernelNeeds) {
   Spec spec = specOf(CmpKind::kMlp);
   spec.pageSize = 256;
@@ -143,6 +181,7 @@ TEST(DecodeStep, OtherKernelsOfThePlanKeepTheirKeys) {
 // Plans have equal keys exactly where their kernels have.
 TEST(DecodeStep, PlansOfOneKeyHaveTheSameKernels) {
   std::map<std::string, PlanKey> keys;
+  std::map<std::string, std::string> others; // the kernels in the place of decode_step
   for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
     for (int32_t branches = 1; branches <= kAllBranches; ++branches)
       for (const int32_t block : {32, 64})
@@ -164,6 +203,12 @@ TEST(DecodeStep, PlansOfOneKeyHaveTheSameKernels) {
                 const PlanKey key = PlanKey::make(spec, maxima);
                 const auto [found, isNew] = keys.emplace(text, key);
                 EXPECT_EQ(found->second, key) << text;
+                // A plan with this key may have the other kernels, too: a threshold decides.
+                spec.decodeStep = false;
+                std::string other;
+                for (const Step &step : stepsOf(spec, maxima))
+                  other += Problem::make(step.spec, step.maxima).key() + ";";
+                EXPECT_EQ(others.emplace(text, other).first->second, other) << text;
               }
   for (auto one = keys.begin(); one != keys.end(); ++one)
     for (auto other = std::next(one); other != keys.end(); ++other)
