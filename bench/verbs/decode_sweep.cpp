@@ -51,7 +51,7 @@ public:
 
   Result<SplitSweep> run() {
     NSA_ASSIGN_OR_RETURN(filled,
-                         FilledDecode::make(device.accelerator(), point.spec, point.maxima(), point.tokens - 1, {}));
+                         FilledDecode::make(device.accelerator(), point.spec, point.maxima(), point.cached(), {}));
     decode = &*filled->run;
     NSA_RETURN_IF_ERROR(prepare());
     for (int i = 0; i < samples; ++i)
@@ -79,7 +79,7 @@ private:
     }
     for (SplitWay &way : ways) {
       // What is loaded at the first use must not be captured.
-      NSA_RETURN_IF_ERROR(decode->rewind(point.tokens - 1));
+      NSA_RETURN_IF_ERROR(decode->rewind(point.cached()));
       NSA_RETURN_IF_ERROR(decode->enqueue(way.plan.get()));
       NSA_ASSIGN_OR_RETURN(way.step, device.accelerator().record([&] { return decode->enqueue(way.plan.get()); }));
     }
@@ -91,7 +91,7 @@ private:
     double sum = 0;
     int steps = 0;
     do {
-      NSA_RETURN_IF_ERROR(decode->rewind(point.tokens - 1));
+      NSA_RETURN_IF_ERROR(decode->rewind(point.cached()));
       NSA_RETURN_IF_ERROR(flushCaches(device.accelerator(), device.flush(), i));
       NSA_ASSIGN_OR_RETURN(double milliseconds, device.accelerator().time([&] { return way.step(); }));
       sum += milliseconds;

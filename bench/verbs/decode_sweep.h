@@ -21,11 +21,15 @@ namespace nsa::bench {
 bool isNotServed(const Status &status);
 
 struct SplitPoint {
-  Spec spec;          // of decode; its page_size counts
-  int64_t batch = 1;  // sequences, with one new token each
-  int64_t tokens = 0; // of each sequence, the new one included
+  Spec spec;             // of decode; its page_size counts
+  int64_t batch = 1;     // sequences
+  int64_t tokens = 0;    // of each sequence, the new ones included
+  int64_t newTokens = 1; // of each sequence
 
-  Maxima maxima() const { return {.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = tokens}; }
+  int64_t cached() const { return tokens - newTokens; }
+  Maxima maxima() const {
+    return {.batch = batch, .tokensQ = batch * newTokens, .seqlenQ = newTokens, .seqlenK = tokens};
+  }
 };
 
 // A way to do a step of decode: by kernels that divide the keys of a query into shares, or by one kernel.

@@ -208,20 +208,21 @@ private:
 
   // Each batch and length has an answer of its own: which way pays against the rule's number of shares.
   Status measureSplits() {
-    if (choice.decodeBatches.empty() || choice.decodeTokens.empty())
+    if (choice.decodeBatches.empty())
       return Status::ok();
     NSA_ASSIGN_OR_RETURN(SplitEngines engines, SplitEngines::open(choice.engine));
     for (const NamedSpec &named : choice.lengths.specs)
       for (const int64_t batch : choice.decodeBatches)
-        for (const int64_t tokens : choice.decodeTokens) {
-          SplitPoint point{named.spec, batch, tokens};
-          point.spec.op = withCache(named.spec.op);
-          point.spec.layout = Layout::kDense;
-          choice.lengths.say("decode.splits at batch " + std::to_string(batch),
-                             promptCase(named.name, point.spec, tokens));
-          NSA_ASSIGN_OR_RETURN(SplitSweep sweep, sweepDecode(device, engines, point, choice.lengths.samples));
-          NSA_RETURN_IF_ERROR(addSplits(named, point, sweep));
-        }
+        for (const int64_t tokens : choice.decodeTokens)
+          for (const int64_t newTokens : choice.decodeNewTokens) {
+            SplitPoint point{named.spec, batch, tokens, newTokens};
+            point.spec.op = withCache(named.spec.op);
+            point.spec.layout = Layout::kDense;
+            choice.lengths.say("decode.splits at batch " + std::to_string(batch),
+                               promptCase(named.name, point.spec, tokens));
+            NSA_ASSIGN_OR_RETURN(SplitSweep sweep, sweepDecode(device, engines, point, choice.lengths.samples));
+            NSA_RETURN_IF_ERROR(addSplits(named, point, sweep));
+          }
     return Status::ok();
   }
 
@@ -241,6 +242,7 @@ private:
                                          {"route", "decode.splits"},
                                          {"batch", point.batch},
                                          {"tokens", point.tokens},
+                                         {"new_tokens", point.newTokens},
                                          {"usual", "rule " + sweep.rule},
                                          {"usual_ms", rule},
                                          {"other", way.name()},

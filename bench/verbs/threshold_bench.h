@@ -15,8 +15,9 @@ struct ThresholdChoice {
   LengthChoice lengths;         // empty `tokens`: powers of two up to where the usual way certainly loses
   tools::EngineSettings engine; // device and compiler
   std::string storeIn;          // the database that receives the routes; "": none
-  // The batches and cache lengths of decode at which the bench measures the ways to do a step. Empty: not measured.
-  std::vector<int64_t> decodeBatches, decodeTokens;
+  // The batches, the lengths of sequences and their new tokens of decode at which the bench measures the ways to do a
+  // step. Empty: not measured.
+  std::vector<int64_t> decodeBatches, decodeTokens, decodeNewTokens;
 };
 
 // Measures all thresholds and returns the report. The report's field `thresholds` has one entry for each spec and each

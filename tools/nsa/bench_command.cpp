@@ -31,7 +31,7 @@ struct BenchFlags {
   bool isSearch = false;       // which always tunes, one length unless others were given
   double exhaustiveSeconds = 0;
   std::string name; // of the verb and its files
-  std::vector<int64_t> decodeBatches, decodeTokens;
+  std::vector<int64_t> decodeBatches, decodeTokens, decodeNewTokens;
 };
 
 // The paper's heads, where no file names others, or those that kernels are mostly measured on.
@@ -102,7 +102,12 @@ Result<nlohmann::ordered_json> compress(bench::BenchDevice &device, const BenchF
 }
 
 Result<nlohmann::ordered_json> thresholds(bench::BenchDevice &device, const BenchFlags &flags) {
-  bench::ThresholdChoice choice{flags.choice, flags.engine.settings, "", flags.decodeBatches, flags.decodeTokens};
+  bench::ThresholdChoice choice{.lengths = flags.choice,
+                                .engine = flags.engine.settings,
+                                .storeIn = "",
+                                .decodeBatches = flags.decodeBatches,
+                                .decodeTokens = flags.decodeTokens,
+                                .decodeNewTokens = flags.decodeNewTokens};
   if (flags.store) {
     NSA_ASSIGN_OR_RETURN(choice.storeIn, cachePathOf(flags.engine.settings.cachePath));
   }
@@ -267,6 +272,7 @@ void addBenchCommand(CLI::App &app, Action &action) {
   BenchFlags initial;
   initial.choosesLengths = true;
   initial.decodeTokens = {4096, 16384, 65536};
+  initial.decodeNewTokens = {1};
   auto [threshold, thresholdFlags] =
       addMeasuring(*bench, action, std::move(initial), "thresholds",
                    "From which length on the tile program pays against the simple kernel, up to which dense attention "
@@ -275,12 +281,16 @@ void addBenchCommand(CLI::App &app, Action &action) {
   threshold.add_flag("--store", thresholdFlags.store, "Keep the thresholds in the database, for plans to come");
   thresholdFlags.engine.addCache(threshold);
   CLI::Option *batches = addOption(threshold, "--decode-batch LIST", thresholdFlags.decodeBatches,
-                                   "Batches of decode, separated by commas, at which the number of programs that "
-                                   "share the keys of a query is measured (default: none)",
+                                   "Batches of decode, separated by commas, at which the numbers of programs that "
+                                   "share the keys of a query, and decode_step, are measured (default: none)",
                                    wholeWithin(1, 65536))
                              ->delimiter(',');
   addOption(threshold, "--decode-tokens LIST", thresholdFlags.decodeTokens,
-            "Lengths of decode's caches, separated by commas (default: 4096,16384,65536)", wholeWithin(1, 1 << 22))
+            "Lengths of decode's sequences, separated by commas (default: 4096,16384,65536)", wholeWithin(8, 1 << 22))
+      ->delimiter(',')
+      ->needs(batches);
+  addOption(threshold, "--decode-new-tokens LIST", thresholdFlags.decodeNewTokens,
+            "New tokens of each sequence in a step of decode, separated by commas (default: 1)", wholeWithin(1, 8))
       ->delimiter(',')
       ->needs(batches);
   addSearch(*bench, action);
