@@ -90,8 +90,7 @@ struct Spec {
   // Whether the gradient of the queries of `sel` is computed block by block, and not query by query (takesSlots in
   // key_splits.h). Only the engine sets it.
   bool dqSlots = false;
-  // Whether one kernel does a step of decode (stepServes in routes.h), and in a PlanKey whether it may. Only the engine
-  // sets it.
+  // Whether one kernel does a step of decode (stepServes in routes.h). Only the engine sets it.
   bool decodeStep = false;
   // The element types of roles (spec_fields.def), where they are not `dtype`.
 #define NSA_SPEC_TYPE(member, ...) std::optional<DType> member{};

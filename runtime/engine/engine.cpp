@@ -54,17 +54,21 @@ void Engine::takeBack(Plan *plan) {
 }
 
 bool Engine::changes(const Spec &spec, const Maxima &maxima) const {
-  return overridesGates(spec) || mayStep(spec, maxima);
+  return overridesGates(spec) || forcesStep(spec, maxima, options.forceVariant);
 }
 
-bool Engine::mayStep(const Spec &spec, const Maxima &maxima) const {
-  return stepServes(spec, maxima) && (options.forceVariant == kStepVariant || ownDevice->target() == kStepTarget);
+PlanKey Engine::keyOf(const Spec &spec, const Maxima &maxima) const {
+  if (spec.decodeStep || ownDevice->target() != kStepTarget || !stepServes(spec, maxima))
+    return PlanKey::make(spec, maxima);
+  Spec keyed = spec;
+  keyed.decodeStep = true;
+  return PlanKey::make(keyed, maxima);
 }
 
 Spec Engine::changedSpec(Spec spec, const Maxima &maxima) const {
   if (overridesGates(spec))
     spec.gate = Gate::kValue; // gates that the engine gives are the factors themselves
-  spec.decodeStep = mayStep(spec, maxima);
+  spec.decodeStep = forcesStep(spec, maxima, options.forceVariant);
   return spec;
 }
 
@@ -106,7 +110,7 @@ Result<PlanPointer> Engine::plan(const Spec &asked, const Maxima &maxima, void *
   if (overridesGates(asked))
     if (Status status = gateOverride->check(asked); !status.isOk())
       return failed(std::move(status));
-  PlanKey key = PlanKey::make(spec, maxima);
+  PlanKey key = keyOf(spec, maxima);
   auto give = [&](const PlanCore &core, PlanSource source) -> Result<PlanPointer> {
     Result<PlanPointer> plan = hand(core, source, spec, maxima);
     if (!plan)
@@ -285,16 +289,23 @@ Status Engine::withHint(Status status, const TunedSubject &subject) const {
 Result<std::vector<ExplainDescription>> Engine::choices(const Spec &asked, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(checkRequest(asked, maxima));
   const Spec spec = changedSpec(asked, maxima);
-  const bool inMemory = findInMemory(PlanKey::make(spec, maxima), spec, maxima) != nullptr;
+  const PlanCore *core = findInMemory(keyOf(spec, maxima), spec, maxima);
+  const auto choicesOf = [&](const Routing &routing) {
+    std::vector<ExplainDescription> choices;
+    for (const Step &step : routing.steps()) {
+      ExplainDescription found =
+          planner->explain(tunableTask(step.spec, step.maxima), describeRoute(routing, step), core != nullptr);
+      // A kernel that is never tuned has nothing to choose, so only its absence and its route are told.
+      if (isTuned(step.spec.op) || found.fails() || !found.route.name.empty())
+        choices.push_back(std::move(found));
+    }
+    return choices;
+  };
   const Routing routing = planner->route(spec, maxima);
-  std::vector<ExplainDescription> choices;
-  for (const Step &step : routing.steps()) {
-    ExplainDescription found =
-        planner->explain(tunableTask(step.spec, step.maxima), describeRoute(routing, step), inMemory);
-    // A kernel that is never tuned has nothing to choose, so only its absence and its route are told.
-    if (isTuned(step.spec.op) || found.fails() || !found.route.name.empty())
-      choices.push_back(std::move(found));
-  }
+  std::vector<ExplainDescription> choices = choicesOf(routing);
+  // As `make` decides, or has decided.
+  if (routing.isMeasuredStep() && (core ? !core->decodeStep : std::ranges::any_of(choices, &ExplainDescription::fails)))
+    choices = choicesOf(planner->route(spec, maxima, /*avoidsStep=*/true));
   return choices;
 }
 
@@ -309,7 +320,7 @@ Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
 Result<std::string> Engine::tune(const Spec &asked, const Maxima &maxima, double budgetSeconds) {
   NSA_RETURN_IF_ERROR(checkRequest(asked, maxima));
   Spec spec = asked;
-  spec.decodeStep = mayStep(asked, maxima);
+  spec.decodeStep = forcesStep(asked, maxima, options.forceVariant);
   std::vector<std::string> reports;
   std::vector<PlanCore::Part> parts;
   for (const Step &step : planner->route(spec, maxima).steps()) {
@@ -321,7 +332,7 @@ Result<std::string> Engine::tune(const Spec &asked, const Maxima &maxima, double
     parts.push_back({step, std::move(kernel)});
   }
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> made, PlanCore::make(std::move(parts)));
-  const PlanCore *core = plans.put(PlanKey::make(spec, maxima), std::move(made));
+  const PlanCore *core = plans.put(keyOf(spec, maxima), std::move(made));
   keep(spec, maxima, ErrorCode::kOk); // later plans of it come from memory
   for (const PlanCore::Part &part : core->parts)
     ownCounters.add(part.kernel->times);

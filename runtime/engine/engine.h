@@ -104,12 +104,12 @@ private:
   // Returns whether a gate override of the engine replaces the tensor GATES in calls of this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
   // Returns the spec of which the engine makes a plan, and whether it differs from the caller's: where the engine
-  // overrides the caller's gates, and where one kernel may do a step of decode.
+  // overrides the caller's gates, and where an option forces the kernel `decode_step`.
   Spec changedSpec(Spec spec, const Maxima &maxima) const;
   bool changes(const Spec &spec, const Maxima &maxima) const;
-  // Returns whether one kernel may do a step of decode in a plan, so that the plan's key must say for which sizes that
-  // kernel is compiled. The routing decides (routing.h).
-  bool mayStep(const Spec &spec, const Maxima &maxima) const;
+  // Returns the key of a plan. Where a threshold may choose the kernel `decode_step`, the key says for which sizes that
+  // kernel is compiled, whatever the threshold says. So no threshold is looked up to find a plan in memory.
+  PlanKey keyOf(const Spec &spec, const Maxima &maxima) const;
   // Adds a requested plan to the engine's plan record, if the engine has a plan record. The record gets plans that were
   // made, and plans that could not be made because a kernel or the compiler was missing. `outcome` is the result of
   // making the plan.

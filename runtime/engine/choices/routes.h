@@ -67,6 +67,10 @@ inline bool stepServes(const Spec &spec, const Maxima &maxima) {
   return definitionOf(spec.op).hasCache &&
          maxima.seqlenQ <= (compresses ? std::min(kStepTokens, spec.cmpStride) : kStepTokens);
 }
+// Returns whether force_variant names `decode_step`, and the kernel serves a plan.
+inline bool forcesStep(const Spec &spec, const Maxima &maxima, std::string_view forceVariant) {
+  return forceVariant == kStepVariant && stepServes(spec, maxima);
+}
 // Returns whether force_variant names a way to compute a plan, and no template of one of its kernels.
 constexpr bool isWay(std::string_view name) { return isWayOfDq(name) || name == kStepVariant; }
 

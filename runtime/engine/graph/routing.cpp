@@ -17,8 +17,7 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
                   .splits = {},
                   .slots = {},
                   .forcesDq = false};
-  const bool canStep = stepServes(spec, maxima);
-  routing.spec.decodeStep = canStep && rules.forceVariant == kStepVariant;
+  routing.spec.decodeStep = forcesStep(spec, maxima, rules.forceVariant);
   const bool shares = sharesKeys(spec, maxima) && !routing.spec.decodeStep;
   if (shares)
     routing.spec.keySplits = rules.decodeSplits;
@@ -35,10 +34,13 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
   if (shares && routing.spec.keySplits == 0) {
     routing.splits = measured(splitsFamily(spec), splitsRoute(spec, maxima));
     const int64_t threshold = routing.splits ? routing.splits->threshold : StoredRoute::kNever;
-    if (threshold == kTakesStep)
-      routing.spec.decodeStep = canStep && !rules.avoidStep;
-    else if (threshold != StoredRoute::kNever)
+    if (threshold == kTakesStep) {
+      routing.spec.decodeStep = stepServes(spec, maxima) && !rules.avoidStep;
+      if (!routing.spec.decodeStep)
+        routing.splits.reset(); // it says nothing of the kernels that serve
+    } else if (threshold != StoredRoute::kNever) {
       routing.spec.keySplits = static_cast<int32_t>(std::clamp<int64_t>(threshold, 1, KeySplits::kMost));
+    }
   }
   if (definitionOf(spec.op).isGradient() && spec.hasLists()) {
     Spec dq = spec;

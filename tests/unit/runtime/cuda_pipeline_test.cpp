@@ -117,13 +117,20 @@ TEST_F(CudaPipeline, AMeasuredStepOfDecodeIsOneLaunchWhereItsKernelIsStored) {
   DecodeCall call(NSA_LAYOUT_PACKED, kPageSize);
   call.maxima.max_seqlen_q = 1;
   storeSteps(call);
-  const auto launchesOfPlan = [&](const char *why) {
+  const auto launchesOfPlan = [&](const char *why, bool isStep = false) {
     SCOPED_TRACE(why);
     Engine engine(cache, [](nsa_engine_options &options) {
       options.device = "cuda:0";
       options.miss_policy = NSA_MISS_FAIL;
     });
     EXPECT_EQ(engine.status, NSA_OK) << engine.error.message;
+    const auto expectExplained = [&](const Engine &by) {
+      char *text = nullptr;
+      EXPECT_EQ(nsa_explain(by.handle, &call.spec, &call.maxima, &text, nullptr), NSA_OK);
+      EXPECT_EQ(std::string(text).find("decode_step") != std::string::npos, isStep) << text;
+      nsa_free(text);
+    };
+    expectExplained(engine); // what the first plan will be
     long launches = 0;
     for (int made = 0; made < 2; ++made) { // the second plan comes from memory
       Plan plan(engine, call);
@@ -133,6 +140,7 @@ TEST_F(CudaPipeline, AMeasuredStepOfDecodeIsOneLaunchWhereItsKernelIsStored) {
       EXPECT_TRUE(made == 0 || fake_gpu_launches() - before == launches);
       launches = fake_gpu_launches() - before;
     }
+    expectExplained(engine);
     return launches;
   };
   const long usual = launchesOfPlan("without a threshold");
@@ -145,7 +153,7 @@ TEST_F(CudaPipeline, AMeasuredStepOfDecodeIsOneLaunchWhereItsKernelIsStored) {
   ASSERT_TRUE(openStore()->putRoute(route).isOk());
   EXPECT_EQ(launchesOfPlan("with a threshold, without the kernel"), usual);
   storeDecodeStep(call);
-  EXPECT_EQ(launchesOfPlan("with the kernel"), 1);
+  EXPECT_EQ(launchesOfPlan("with the kernel", true), 1);
 }
 
 TEST_F(CudaPipeline, AForwardPassIsItsLaunchesAndNothingElse) {
