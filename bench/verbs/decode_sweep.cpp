@@ -107,12 +107,7 @@ private:
       sweep.rule += (sweep.rule.empty() ? "" : "/") + std::to_string(shares);
     for (const SplitWay &way : ways)
       sweep.ways.push_back({way.way, median(way.samples)});
-    double best = std::numeric_limits<double>::infinity();
-    for (const auto &[way, milliseconds] : sweep.ways)
-      if (!way.isRule() && milliseconds < best && sweep.ways.front().milliseconds >= way.margin() * milliseconds) {
-        best = milliseconds;
-        sweep.best = way.isOneKernel ? kTakesStep : way.splits;
-      }
+    sweep.best = bestOf(sweep.ways);
     return sweep;
   }
 
@@ -127,8 +122,20 @@ private:
 
 } // namespace
 
+int64_t bestOf(const std::vector<TimedWay> &ways) {
+  int64_t number = StoredRoute::kNever;
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto &[way, milliseconds] : ways)
+    if (!way.isRule() && milliseconds < best && ways.front().milliseconds >= way.margin() * milliseconds) {
+      best = milliseconds;
+      number = way.number();
+    }
+  return number;
+}
+
 bool isNotServed(const Status &status) {
-  return status.code() == ErrorCode::kUnsupported || status.error().field == "template";
+  return status.code() == ErrorCode::kUnsupported ||
+         (status.code() == ErrorCode::kInvalidArgument && status.error().field == "template");
 }
 
 Result<SplitEngines> SplitEngines::open(tools::EngineSettings settings) {

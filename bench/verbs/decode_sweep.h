@@ -38,6 +38,8 @@ struct StepWay {
   bool isOneKernel = false;
 
   bool isRule() const { return splits == 0 && !isOneKernel; }
+  // As in a stored route: the number of splits, or kTakesStep.
+  int64_t number() const { return isOneKernel ? kTakesStep : splits; }
   std::string name() const { return isOneKernel ? std::string(kStepVariant) : std::to_string(splits) + " shares"; }
   // How many times as fast as the rule's number the way has to be to be stored. Numbers of shares differ little, and
   // what noise says of them must not be kept.
@@ -74,6 +76,9 @@ private:
   tools::ScratchFolder folder;
   std::map<StepWay, tools::EngineHandle> engines;
 };
+
+// Returns the threshold of the fastest way that beats the first one, the rule's, by its margin, or kNever.
+int64_t bestOf(const std::vector<TimedWay> &ways);
 
 // Measures the ways in turns. `samples` is the number of steps of each way.
 Result<SplitSweep> sweepDecode(BenchDevice &device, SplitEngines &engines, const SplitPoint &point, int samples);

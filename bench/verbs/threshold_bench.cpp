@@ -218,7 +218,8 @@ private:
             SplitPoint point{named.spec, batch, tokens, newTokens};
             point.spec.op = withCache(named.spec.op);
             point.spec.layout = Layout::kDense;
-            choice.lengths.say("decode.splits at batch " + std::to_string(batch),
+            choice.lengths.say("decode.splits at batch " + std::to_string(batch) + ", new tokens " +
+                                   std::to_string(newTokens),
                                promptCase(named.name, point.spec, tokens));
             NSA_ASSIGN_OR_RETURN(SplitSweep sweep, sweepDecode(device, engines, point, choice.lengths.samples));
             NSA_RETURN_IF_ERROR(addSplits(named, point, sweep));
@@ -236,7 +237,7 @@ private:
     const double rule = sweep.ways.front().milliseconds;
     for (const auto &[way, milliseconds] : sweep.ways) {
       const std::string name = way.isRule() ? "rule " + sweep.rule : way.isOneKernel ? way.name() : "shares";
-      route.evidence.push_back({way.splits, name, milliseconds, milliseconds / rule, ""});
+      route.evidence.push_back({way.number(), name, milliseconds, milliseconds / rule, ""});
       if (!way.isRule())
         NSA_RETURN_IF_ERROR(report->add({{"heads", named.name},
                                          {"route", "decode.splits"},
@@ -249,10 +250,11 @@ private:
                                          {"other_ms", milliseconds},
                                          {"ratio", rule / milliseconds}}));
     }
-    nlohmann::ordered_json entry = {{"heads", named.name},
-                                    {"route", route.name},
-                                    {"threshold", nullptr},
-                                    {"text", "never: the rule's " + sweep.rule + " shares are as good as any"}};
+    nlohmann::ordered_json entry = {
+        {"heads", named.name},
+        {"route", route.name},
+        {"threshold", nullptr},
+        {"text", "never: the rule's " + sweep.rule + " shares, which no other way beats by its margin"}};
     if (sweep.best != StoredRoute::kNever) {
       entry["threshold"] = sweep.best;
       entry["text"] = (sweep.best == kTakesStep ? std::string(kStepVariant) : std::to_string(sweep.best) + " shares") +

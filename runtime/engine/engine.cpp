@@ -20,6 +20,12 @@ std::string problemTexts(const Spec &spec, const Maxima &maxima) {
                 [](const Step &step) { return "'" + Problem::make(step.spec, step.maxima).key() + "'"; });
 }
 
+// Returns whether an error says that a kernel cannot be had, while the device and the files are in order.
+bool isOfKernel(ErrorCode code) {
+  return code != ErrorCode::kDeviceError && code != ErrorCode::kOutOfMemory && code != ErrorCode::kIoError &&
+         code != ErrorCode::kInternal;
+}
+
 bool wantsTuning(const PlanCore::Part &part) { return part.kernel->wantsTuning(isTuned(part.step.spec.op)); }
 
 Status checkRequest(const Spec &spec, const Maxima &maxima) {
@@ -58,7 +64,7 @@ bool Engine::changes(const Spec &spec, const Maxima &maxima) const {
 }
 
 PlanKey Engine::keyOf(const Spec &spec, const Maxima &maxima) const {
-  if (spec.decodeStep || ownDevice->target() != kStepTarget || !stepServes(spec, maxima))
+  if (spec.decodeStep || !planner->mayStep() || !stepServes(spec, maxima))
     return PlanKey::make(spec, maxima);
   Spec keyed = spec;
   keyed.decodeStep = true;
@@ -204,19 +210,26 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
   return Status::ok();
 }
 
+Result<std::vector<PlanCore::Part>> Engine::partsOf(const Spec &spec, const Maxima &maxima,
+                                                    const MakeParts &makeParts) {
+  const Routing routing = planner->route(spec, maxima);
+  Result<std::vector<PlanCore::Part>> parts = makeParts(routing.steps());
+  if (parts || !routing.isMeasuredStep() || !isOfKernel(parts.status().code()))
+    return parts;
+  // No kernel of another problem can serve in the place of decode_step. Each kernel that it replaces may have one.
+  Result<std::vector<PlanCore::Part>> others = makeParts(planner->route(spec, maxima, /*avoidsStep=*/true).steps());
+  if (!others)
+    return parts;
+  logger.log(parts.status().code() == ErrorCode::kCacheMiss ? LogLevel::kInfo : LogLevel::kWarning, "engine",
+             "decode_step cannot serve, so the kernels that it replaces do: " + parts.status().error().message);
+  return others;
+}
+
 Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Maxima &maxima) {
   const ProfilerRange range("nsa plan");
-  const Routing routing = planner->route(spec, maxima);
-  Result<std::vector<PlanCore::Part>> parts = planner->makeParts(routing.steps());
-  if (!parts && routing.isMeasuredStep()) {
-    // No kernel of another problem can serve in the place of decode_step. Each kernel that it replaces may have one.
-    logger.log(LogLevel::kInfo, "engine",
-               "decode_step cannot serve " + problemTexts(spec, maxima) +
-                   ", so the kernels that it replaces do: " + parts.status().error().message);
-    parts = planner->makeParts(planner->route(spec, maxima, /*avoidsStep=*/true).steps());
-  }
-  NSA_RETURN_IF_ERROR(parts.status());
-  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(*parts)));
+  NSA_ASSIGN_OR_RETURN(std::vector<PlanCore::Part> parts,
+                       partsOf(spec, maxima, [&](const Steps &steps) { return planner->makeParts(steps); }));
+  NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(parts)));
   for (const PlanCore::Part &part : core->parts)
     ownCounters.add(part.kernel->times);
   return core;
@@ -322,15 +335,21 @@ Result<std::string> Engine::tune(const Spec &asked, const Maxima &maxima, double
   Spec spec = asked;
   spec.decodeStep = forcesStep(asked, maxima, options.forceVariant);
   std::vector<std::string> reports;
-  std::vector<PlanCore::Part> parts;
-  for (const Step &step : planner->route(spec, maxima).steps()) {
-    std::string report;
-    NSA_ASSIGN_OR_RETURN(std::shared_ptr<const KernelCore> kernel,
-                         planner->tune(tunableTask(step.spec, step.maxima), report, budgetSeconds));
-    if (!report.empty())
-      reports.push_back(std::move(report));
-    parts.push_back({step, std::move(kernel)});
-  }
+  NSA_ASSIGN_OR_RETURN(std::vector<PlanCore::Part> parts,
+                       partsOf(spec, maxima, [&](const Steps &steps) -> Result<std::vector<PlanCore::Part>> {
+                         reports.clear();
+                         std::vector<PlanCore::Part> made;
+                         for (const Step &step : steps) {
+                           std::string report;
+                           NSA_ASSIGN_OR_RETURN(
+                               std::shared_ptr<const KernelCore> kernel,
+                               planner->tune(tunableTask(step.spec, step.maxima), report, budgetSeconds));
+                           if (!report.empty())
+                             reports.push_back(std::move(report));
+                           made.push_back({step, std::move(kernel)});
+                         }
+                         return made;
+                       }));
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> made, PlanCore::make(std::move(parts)));
   const PlanCore *core = plans.put(keyOf(spec, maxima), std::move(made));
   keep(spec, maxima, ErrorCode::kOk); // later plans of it come from memory

@@ -110,6 +110,11 @@ private:
   // Returns the key of a plan. Where a threshold may choose the kernel `decode_step`, the key says for which sizes that
   // kernel is compiled, whatever the threshold says. So no threshold is looked up to find a plan in memory.
   PlanKey keyOf(const Spec &spec, const Maxima &maxima) const;
+  // Makes the parts of a plan. Where a threshold takes the kernel `decode_step` and it cannot be had, the parts are the
+  // kernels that it replaces. If they cannot be had either, partsOf returns the error of `decode_step`.
+  using Steps = std::vector<Step>;
+  using MakeParts = std::function<Result<std::vector<PlanCore::Part>>(const Steps &)>;
+  Result<std::vector<PlanCore::Part>> partsOf(const Spec &spec, const Maxima &maxima, const MakeParts &makeParts);
   // Adds a requested plan to the engine's plan record, if the engine has a plan record. The record gets plans that were
   // made, and plans that could not be made because a kernel or the compiler was missing. `outcome` is the result of
   // making the plan.

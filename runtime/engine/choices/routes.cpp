@@ -50,7 +50,10 @@ std::string splitsFamily(const Spec &spec) {
   attending.keySplits = 0;
   return routeFamily(attending) + fieldText(ProblemField::kBranches, spec.branches) +
          fieldText(ProblemField::kCmpBlock, spec.cmpBlock) + fieldText(ProblemField::kCmpStride, spec.cmpStride) +
-         fieldText(ProblemField::kWindow, spec.window);
+         fieldText(ProblemField::kWindow, spec.window) +
+         // Weights need kernels before `decode_step`.
+         (spec.compresses() && spec.cmpKind != CmpKind::kMean ? " cmp_kind=" + std::string(cmpKindName(spec.cmpKind))
+                                                              : "");
 }
 
 std::string routeFamily(const Spec &spec) {

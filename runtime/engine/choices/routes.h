@@ -18,7 +18,7 @@ namespace nsa {
 struct RouteRules {
   int decodeSplits = 0;          // for Spec::keySplits; 0: as measured, else as the rule says
   bool ignoreThresholds = false; // measured thresholds decide nothing
-  bool avoidStep = false;        // no measured threshold takes the kernel `decode_step`
+  bool mayStep = false;          // a measured threshold may take the kernel `decode_step`
   std::string forceVariant{};    // a name of isWay
 };
 
@@ -80,8 +80,9 @@ constexpr bool isWay(std::string_view name) { return isWayOfDq(name) || name == 
 // from splitsRoute is the number of programs that share the keys of a query in each branch. A branch with few keys has
 // fewer programs than the threshold says. The threshold kNever means that no measured number of programs was faster
 // than the number that the rule of docs/operators.md gives. The threshold kTakesStep means that the kernel
-// `decode_step` was faster than any number.
-inline constexpr int64_t kTakesStep = 0;
+// `decode_step` was the fastest way that beat the rule by its margin (docs/tuning.md). A library that does not know
+// kTakesStep takes the most programs.
+inline constexpr int64_t kTakesStep = KeySplits::kMost + 1;
 inline constexpr std::string_view kSplitsRoute = "decode.splits";
 std::string splitsRoute(const Spec &spec, const Maxima &maxima);
 // Returns whether a threshold of splitsRoute is measured together with the kernels of this operator, which do most of

@@ -1,7 +1,10 @@
 // The key under which PlanMap finds a plan: the values that identify its problem (runtime/base/problem.h), so that
 // finding a plan composes no text. Two requests whose sizes are rounded up to the same buckets, and that allow the
-// same shortcuts (routesOf), have the same plan key, because they have the same stored choice. Two requests have equal
-// keys exactly when their steps (pipeline.h) have equal Problem::key() texts. Thread-safety: values.
+// same shortcuts (routesOf), have the same plan key, because they have the same stored choice. Two specs with equal
+// `decodeStep` have equal keys exactly when their steps (pipeline.h) have equal Problem::key() texts. An equal key with
+// `decodeStep` also means equal texts without it, so one key serves a plan that may have either way.
+//
+// Thread-safety: values.
 #pragma once
 
 #include "runtime/base/key_splits.h"

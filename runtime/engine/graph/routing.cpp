@@ -35,7 +35,7 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
     routing.splits = measured(splitsFamily(spec), splitsRoute(spec, maxima));
     const int64_t threshold = routing.splits ? routing.splits->threshold : StoredRoute::kNever;
     if (threshold == kTakesStep) {
-      routing.spec.decodeStep = stepServes(spec, maxima) && !rules.avoidStep;
+      routing.spec.decodeStep = stepServes(spec, maxima) && rules.mayStep;
       if (!routing.spec.decodeStep)
         routing.splits.reset(); // it says nothing of the kernels that serve
     } else if (threshold != StoredRoute::kNever) {

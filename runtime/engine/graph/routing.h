@@ -1,6 +1,7 @@
 // Applies measured thresholds to an operator before the operator's kernels are looked up. A threshold is the stored
 // result of a measurement that compared two ways to compute the same result (routes.h). The thresholds decide which of
-// the allowed shortcuts (pipeline.h, Route) are taken, and how many programs share the keys of one query in decode.
+// the allowed shortcuts (pipeline.h, Route) are taken, and how many programs share the keys of one query in decode,
+// or whether the kernel `decode_step` does the step.
 // Thread-safety: values and pure functions.
 #pragma once
 

@@ -65,7 +65,7 @@ Planner::Search Planner::begin(KernelTask task) const {
 
 Routing Planner::route(const Spec &spec, const Maxima &maxima, bool avoidsStep) {
   RouteRules rules = options.routeRules();
-  rules.avoidStep = avoidsStep;
+  rules.mayStep = mayStep() && !avoidsStep;
   return routingOf(spec, maxima, rules, [&](const std::string &family, const std::string &name) {
     return choices.findRoute(family, choiceDevice, name);
   });

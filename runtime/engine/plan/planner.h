@@ -66,8 +66,11 @@ public:
   // Returns an error for an engine that tunes nothing, because it has a pinned table or the policy `fail`.
   Status checkTunes() const;
   // Returns which routes (pipeline.h, Route) the measured thresholds choose for an operator, and how many programs
-  // share the keys of a query of decode. With `avoidsStep` no threshold takes the kernel `decode_step`.
+  // share the keys of a query of decode. A threshold may also take the kernel `decode_step`, unless
+  // `avoidsStep` is true.
   Routing route(const Spec &spec, const Maxima &maxima, bool avoidsStep = false);
+  // Returns whether a threshold may take the kernel `decode_step` on this device.
+  bool mayStep() const { return device.target() == kStepTarget; }
   // Opens the compiler library early, so that a later compilation need not open it.
   void openCompiler() { (void)maker.compilerRevision(); }
   // Returns a description of the decision that `make` would execute. `explain` compiles and stores nothing. Under the

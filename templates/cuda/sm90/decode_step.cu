@@ -38,7 +38,7 @@
 //! const   slice = roundup(ceildiv(group * v_dim, cluster), 4)
 // Shared memory beside the ring of keys: queries, results and sums of all blocks, scores of selection, and the rest.
 //! const   exchange_bytes = 3 * cluster * (4 * slice + 8 * heads) + heads * 112
-// Blocks that own more selection blocks than they propose: the candidates that may be listed are copied.
+// Where a block owns more selection blocks than it proposes, the candidates that may be listed are copied.
 //! const   gathers = share > sel_count
 //! const   list_bytes = 4 * roundup(share, 4) + (gathers ? 16 : 8) * roundup(cluster * kept, 4)
 //! const   rank_bytes = ranks ? 4 * (group + 1) * score_pitch + list_bytes : 0

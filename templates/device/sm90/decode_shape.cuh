@@ -76,7 +76,8 @@ template <typename Facts_> struct DecodeShape {
   static constexpr int32 kScorePitch = Facts::kScorePitch;
   static constexpr int32 kKept = Facts::kKept; // selection blocks that a block proposes for the list
   static constexpr int32 kCandidates = kCluster * kKept;
-  static constexpr bool kGathers = kRanks && Facts::kGathers != 0; // some sequence has more blocks than are proposed
+  static constexpr bool kGathers =
+      kRanks && Facts::kGathers != 0; // a block may own more selection blocks than it proposes
 
   // Each block adds up a slice of the elements [head, column] of the result.
   static constexpr int32 kResults = kGroup * kVDim;

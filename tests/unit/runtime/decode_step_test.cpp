@@ -117,26 +117,29 @@ TEST(DecodeStep, IsTakenWhereItWasMeasuredToBeFaster) {
     route.threshold = kTakesStep;
     return route;
   };
-  const auto kernels = [&](const Spec &spec, const Maxima &at, const RouteRules &rules) {
+  const auto kernels = [&](const Spec &spec, const Maxima &at, RouteRules rules, bool mayStep = true) {
+    rules.mayStep = mayStep;
     const Routing routing = routingOf(spec, at, rules, find);
-    EXPECT_EQ(routing.isMeasuredStep(), routing.steps().size() == 1);
+    EXPECT_EQ(routing.isMeasuredStep(), routing.steps().back().role == Role::kStep);
     return routing.steps().size();
   };
   EXPECT_EQ(kernels(specOf(), maxima, {}), 1u);
   EXPECT_EQ(asked, "decode.splits batch=8 seqlen_k=65536 seqlen_q=1");
-  const Routing routing = routingOf(specOf(), maxima, {}, find);
+  const Routing routing = routingOf(specOf(), maxima, {.mayStep = true}, find);
   EXPECT_TRUE(routing.spec.decodeStep);
   const RouteDescription route = describeRoute(routing, routing.steps().front());
   EXPECT_EQ(route.name, kStepVariant);
   EXPECT_EQ(route.source, "decode.splits");
   EXPECT_EQ(kernels(specOf(), maxima, {.ignoreThresholds = true}), 10u);
-  EXPECT_EQ(kernels(specOf(), maxima, {.avoidStep = true}), 10u);
+  EXPECT_EQ(kernels(specOf(), maxima, {}, false), 10u);
   EXPECT_EQ(kernels(specOf(), maxima, {.decodeSplits = 3}), 10u);
   EXPECT_EQ(routingOf(specOf(), maxima, {.decodeSplits = 3}, find).spec.keySplits, 3);
   // Eight new tokens would complete two compressed blocks.
   Spec near = specOf();
   near.cmpStride = 4;
   EXPECT_EQ(kernels(near, {.batch = 8, .tokensQ = 64, .seqlenQ = 8, .seqlenK = 65536}, {}), 10u);
+  EXPECT_EQ(kernels(specOf(CmpKind::kMlp), maxima, {}), 4u);
+  EXPECT_NE(splitsFamily(specOf()), splitsFamily(specOf(CmpKind::kMlp)));
   // What a spec says of a plan before it has a routing does not count.
   Spec said = specOf();
   said.decodeStep = true;

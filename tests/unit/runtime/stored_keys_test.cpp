@@ -117,7 +117,7 @@ TEST(StoredKeys, KeepTheirText) {
       {"family of cmp", "1069 990fd6d14238180c54ba8ac3d4d6adb0"},
       {"family of dense", "452 ee1e996bd08148a5009eb8e32517e68d"},
       {"family of sel", "501 909bad383d864cd68e38875f181e3822"},
-      {"family of splits", "321 218d1e6473cc8247e1dca153aa5b7730"},
+      {"family of splits", "321 0a9f090bee892063ae9e8209b356c4ce"},
       {"family of window", "544 c1d48b41ffcafb051d6d863b57ba3a0f"},
       {"merge", "233 1778c01881a22df66c026f9326aa19db"},
       {"rank", "47 1e16ddb72baec379de9304db67e8aaaa"},

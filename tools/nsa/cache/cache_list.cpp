@@ -1,4 +1,5 @@
 // `nsa cache list|show`: what a database or a pack holds. Reads only, and says so when there is no file.
+#include "runtime/engine/choices/routes.h"
 #include "runtime/engine/report/timed_shape.h"
 #include "tools/nsa/cache/cache_verbs.h"
 
@@ -10,7 +11,12 @@ struct ShowFlags : FileFlags {
 };
 
 std::string thresholdText(const StoredRoute &route) {
-  return route.threshold == StoredRoute::kNever ? "never" : "from " + std::to_string(route.threshold);
+  if (route.threshold == StoredRoute::kNever)
+    return "never";
+  const std::string number = std::to_string(route.threshold);
+  if (route.name.starts_with(kSplitsRoute))
+    return route.threshold == kTakesStep ? std::string(kStepVariant) : number + " splits";
+  return (route.name.ends_with("up_to") ? "up to " : "from ") + number;
 }
 
 // " (64 of 1024 queries timed)"
