@@ -34,10 +34,12 @@ Status copyStored(KernelCache &cache, const TuneJob &from, const TuneJob &to, co
 
 Result<std::vector<TuneJob>> expandRouted(const std::vector<Workload> &workloads, const RouteRules &rules,
                                           KernelCache &cache, const std::vector<std::string> &devices) {
+  RouteRules own = rules;
+  own.mayStep = true; // what is stored for a device was measured on it
   return expand(workloads, rules, [&](const Spec &spec, const Maxima &maxima) {
     std::vector<Step> steps;
     for (const std::string &device : devices) {
-      const Routing routing = routingOf(spec, maxima, rules, [&](const std::string &family, const std::string &name) {
+      const Routing routing = routingOf(spec, maxima, own, [&](const std::string &family, const std::string &name) {
         return cache.findRoute(family, device, name);
       });
       std::ranges::move(routing.steps(), std::back_inserter(steps));
