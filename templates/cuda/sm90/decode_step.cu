@@ -26,44 +26,49 @@
 //! const   appends = cmp_kind == mean
 //! const   sigmoid_gates = gate == sigmoid, softmax_gates = gate == softmax
 //! choice  cluster = 1 | 2 | 4 | 8 | 16
-//! choice  stages = 2 | 3 | 4
+//! choice  stages = 4 | 8 | 12 | 16
 //! const   heads = group > 32 ? 64 : roundup(group, 16), qk_pad = roundup(qk_dim, 32), v_pad = roundup(v_dim, 64)
 //! const   inner = sel_block / cmp_stride, before = cmp_block / cmp_stride - 1
 //! const   room_blocks = ceildiv(room, sel_block)
 //! const   ranks = branches / 2 % 2 != 0 && room_blocks > sel_count
 //! const   compressed = branches % 2 != 0 || ranks
 //! const   share = ceildiv(room_blocks, cluster), kept = min(sel_count, share)
-//! const   local_keys = ranks ? share * inner + before : 0
-//! const   score_pitch = ranks ? roundup(max(local_keys - 8, 0), 32) + 8 : 8
+// Compressed keys that a block scores are attended in pieces of 16, and a piece reaches so many selection blocks.
+//! const   local_pieces = ceildiv(share * inner + before, 16)
+//! const   reach = 16 % inner == 0 ? 15 / inner + ceildiv(before, inner) + 1 : (15 + before) / inner + 2
+//! const   pool_pitch = roundup(max(local_pieces * reach - 8, 0), 32) + 8
 //! const   slice = roundup(ceildiv(group * v_dim, cluster), 4)
 // Shared memory beside the ring of keys: queries, results and sums of all blocks, scores of selection, and the rest.
-//! const   exchange_bytes = 3 * cluster * (4 * slice + 8 * heads) + heads * 112
-// Where a block owns more selection blocks than it proposes, the candidates that may be listed are copied.
+//! const   exchange_bytes = 3 * cluster * (4 * slice + 8 * heads) + heads * 16
+// Where a block owns more selection blocks than it proposes, what may be listed of its blocks and of the candidates is
+// copied.
 //! const   gathers = share > sel_count
-//! const   list_bytes = 4 * roundup(share, 4) + (gathers ? 16 : 8) * roundup(cluster * kept, 4)
-//! const   rank_bytes = ranks ? 4 * (group + 1) * score_pitch + list_bytes : 0
+//! const   best = gathers ? roundup(max(share, cluster * kept), 4) : 0
+//! const   list_bytes = 4 * roundup(share, 4) + 8 * roundup(cluster * kept, 4) + 8 * best
+//! const   rank_bytes = ranks ? 4 * group * (pool_pitch + local_pieces) + list_bytes : 0
 //! const   page_count = page_size == 0 ? 0 : ceildiv(room, max(page_size, 1))
 //! const   table_entries = appends && page_count <= 4096 ? page_count : 0
-//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 1024 + 256
+// Maxima and sums of the warps for each head, addresses of rows, barriers and gaps.
+//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 6144 + 768 + 1024
 //! const   query_bytes = (1 + compressed) * heads * (2 * qk_pad + 16)
 //! const   fixed_bytes = exchange_bytes + rank_bytes + rest_bytes + query_bytes
-//! const   key_bytes = 2 * (qk_pad + v_pad) + 32
-// Tiles of 32 keys are for heads, groups and rooms so large that two stages of 64 keys do not fit.
-//! const   key_tile = fixed_bytes + 128 * key_bytes <= 232448 ? 64 : 32
+// A stage of a ring has one piece of 16 keys, and then 16 columns of the results of all heads.
+//! const   piece_bytes = max(16 * (2 * (qk_pad + v_pad) + 32), 96 * heads)
 // The window has a team of its own where another branch is attended beside it, where four warps have registers for the
-// results of all heads, and where two stages of 32 keys fit beside two stages of the main team.
-//! const   team_bytes = 64 * key_bytes + 16 * heads + 640
-//! const   team_fits = fixed_bytes + team_bytes + 2 * key_tile * key_bytes <= 232448
+// results of all heads, where its four pieces fit beside twelve of the main team.
+//! const   pieces = ceildiv((compressed ? ceildiv(room, cmp_stride) : 0) + sel_count * sel_block, 16 * cluster)
+//! const   team_bytes = 4 * piece_bytes + 32 * heads + 512
+//! const   team_fits = fixed_bytes + team_bytes + 12 * piece_bytes <= 232448
 //! const   window_team = branches > 4 && heads * v_pad <= 8192 && team_fits
-//! const   shared_bytes = fixed_bytes + (window_team ? team_bytes : 0) + stages * key_tile * key_bytes
+//! const   shared_bytes = fixed_bytes + (window_team ? team_bytes : 0) + stages * piece_bytes
 //! require shared_bytes <= 232448
 // More blocks share the latency of the keys of one pair of a sequence and a head, but more clusters than fit at once
 // take turns. Few multiprocessors have 15 free neighbours.
-//! const   crowd = cluster * pairs
-//! cost    (crowd > 128 ? 16 * crowd : 16384 / crowd) + (cluster == 16 && pairs > 4 ? 512 : 0) + abs(stages - 3)
+//! const   turns = ceildiv(pairs, cluster == 16 ? 4 : cluster == 8 ? 15 : 128 / cluster)
+//! cost    turns * (80 + pieces * 12 / min(stages, 12))
 //! shared  shared_bytes
 //! grid    cluster * max_seqlen_q, kv_heads, batch
-//! const   all_threads = window_team ? 512 : 352
+//! const   all_threads = window_team ? 512 : 384
 //! threads all_threads
 //! param view q dtype 3
 //! param view q_cmp dtype 3
@@ -213,6 +218,9 @@ NSA_DEVICE void attend(const Args &args, const DecodePlace &place, const DecodeM
   clear_padding(memory);
   if constexpr (Facts::kAppends)
     compress_fresh(args, place, memory);
+  if constexpr (MainTeam::kReadsCompressed)
+    if (place.uses_fresh())
+      announce_fresh<MainTeam>();
   cluster_arrive_relaxed();
   finish_copies();
   await_queries<Shape>();
@@ -246,10 +254,10 @@ template <typename Args, typename Window> NSA_DEVICE void step(const Args &args)
   const DecodePlace place = find_place<Shape>(args, [&] {
     if (warp == Shape::kClerk)
       make_message_barriers(DecodeMemory<MainTeam>(block_memory()));
-    if (threadIdx.x == kLoaders * kWarpSize)
+    if (warp == kLoaders)
       make_ring_barriers(DecodeMemory<MainTeam>(block_memory()));
     if constexpr (Shape::kHasWindowTeam)
-      if (threadIdx.x == (kLoaders + Shape::kMainLoaders) * kWarpSize)
+      if (warp == kLoaders + Shape::kMainLoaders)
         make_ring_barriers(DecodeMemory<Window>(block_memory()));
   });
   if (!place.runs)

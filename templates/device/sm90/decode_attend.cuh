@@ -1,7 +1,7 @@
-// Attention of the heads of a group over tiles of keys in shared memory, with the online softmax of
-// templates/tile/library/softmax.tile. Each warp attends 16 keys of a tile for 16 heads, and keeps the maxima, the sums
-// and the result of its keys in registers. The warps of a block wait for each other at the end of a branch, where
-// decode_exchange.cuh adds up what they have, and at the tile that gets a new compressed row.
+// Attention of the heads of a group over pieces of 16 keys in shared memory, with the online softmax of
+// templates/tile/library/softmax.tile. Each warp attends its pieces for 16 heads, and keeps the maxima, the sums and
+// the result of its keys in registers. The warps of a team wait for each other at the end of a branch, where
+// decode_exchange.cuh adds up what they have.
 #pragma once
 
 #include "pair.cuh"
@@ -12,7 +12,7 @@
 
 namespace nsa {
 
-// Which heads, keys and columns of V a warp takes, and which of them the thread holds. A product with 16 rows leaves a
+// Which heads, pieces and columns of V a warp takes, and which of them the thread holds. A product with 16 rows leaves a
 // thread two of them, `lane / 4` and the eighth behind it.
 template <typename Team> struct WarpPlace {
   int32 warp = Team::thread() / kWarpSize;
@@ -26,11 +26,11 @@ template <typename Team> struct WarpPlace {
 };
 
 // The queries of the warp's heads as left operands. As many steps of the product as fit stay in registers: a block of
-// 16 warps has 128 registers for a thread, and one of 11 warps has 168. The window's team loads its queries for each
-// tile, because it has few tiles.
+// 16 warps has 128 registers for a thread, and one of 12 warps has 168. The window's team loads its queries for each
+// piece, because it has few pieces.
 template <typename Team> struct DecodeQueries {
   static constexpr int32 kSteps = Team::kQkPad / 16;
-  static constexpr int32 kRegisters = (Team::kIsWindow ? 0 : Team::kHasWindowTeam ? 48 : 64) - Team::kColumns / 2;
+  static constexpr int32 kRegisters = (Team::kIsWindow ? 0 : 48) - Team::kColumns / 2;
   static constexpr int32 kMostHeld = kRegisters < 4 ? 0 : kRegisters / 4;
   static constexpr int32 kHeld = kMostHeld < kSteps ? kMostHeld : kSteps;
 
@@ -110,23 +110,32 @@ NSA_DEVICE void score_keys(PieceScores &s, const DecodeQueries<Team> &queries, u
       s[half][i] += odd[half][i];
 }
 
-// Takes the scores `s`, in which keys that the query does not attend are -inf, and the values of the 16 keys whose rows
-// begin at `values` into the state. Without values only the maxima and the sums are of use.
-template <typename Team>
-NSA_DEVICE void add_piece(DecodeState<Team> &state, PieceScores &s, uint32 values, const WarpPlace<Team> &at,
-                          float scale, bool with_values) {
-  using T = typename Team::Element;
-  uint32 p[4]; // the weights as a left operand
+// The maxima of the scores of a piece in the thread's two rows.
+NSA_DEVICE void find_tops(float (&tops)[2], const PieceScores &s) {
 #pragma unroll
   for (int32 row = 0; row < 2; ++row) {
     float top = max_number(max_number(s[0][2 * row], s[0][2 * row + 1]), max_number(s[1][2 * row], s[1][2 * row + 1]));
     top = max_number(top, shuffle_xor(top, 1));
-    top = max_number(max_number(top, shuffle_xor(top, 2)), state.m[row]);
+    tops[row] = max_number(top, shuffle_xor(top, 2));
+  }
+}
+
+// Takes the scores `s`, in which keys that the query does not attend are -inf, their maxima, and the values of the 16
+// keys whose rows begin at `values` into the state. Without values only the maxima and the sums are of use.
+template <typename Team>
+NSA_DEVICE void add_piece(DecodeState<Team> &state, const PieceScores &s, const float (&tops)[2], uint32 values,
+                          const WarpPlace<Team> &at, float scale, bool with_values) {
+  using T = typename Team::Element;
+  uint32 p[4]; // the weights as a left operand
+  float decays[2];
+#pragma unroll
+  for (int32 row = 0; row < 2; ++row) {
+    const float top = max_number(tops[row], state.m[row]);
     // A row whose scores so far are all -inf takes its weights against 0 instead of -inf, and they are 0.
     const float finite = top == -infinity() ? 0 : top;
-    const float decay = exp2_approx((state.m[row] - finite) * scale);
+    decays[row] = exp2_approx((state.m[row] - finite) * scale);
     state.m[row] = top;
-    state.l[row] *= decay;
+    state.l[row] *= decays[row];
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
       const float low = exp2_approx(fmaf(s[half][2 * row], scale, -(finite * scale)));
@@ -134,14 +143,16 @@ NSA_DEVICE void add_piece(DecodeState<Team> &state, PieceScores &s, uint32 value
       state.l[row] += low + high;
       p[2 * half + row] = Pair<T>::make(low, high).bits;
     }
-#pragma unroll
-    for (int32 tile = 0; tile < DecodeState<Team>::kTiles; ++tile) {
-      state.o[tile][2 * row] *= decay;
-      state.o[tile][2 * row + 1] *= decay;
-    }
   }
   if (!with_values)
     return;
+  // Most pieces of few heads have no greater score than those before. A decay that is NaN is not 1.
+  if (any_lane(decays[0] != 1 || decays[1] != 1))
+#pragma unroll
+    for (int32 tile = 0; tile < DecodeState<Team>::kTiles; ++tile)
+#pragma unroll
+      for (int32 i = 0; i < 4; ++i)
+        state.o[tile][i] *= decays[i / 2];
   const uint32 column = values + at.lane % 16 * Team::kVPitch + at.first_column * 2 + at.lane / 16 * kChunkBytes;
 #pragma unroll
   for (int32 tile = 0; tile < DecodeState<Team>::kTiles; tile += 2) {
@@ -152,54 +163,65 @@ NSA_DEVICE void add_piece(DecodeState<Team> &state, PieceScores &s, uint32 value
   }
 }
 
-// The keys that the query attends in a branch: [first, past) of its tiles. Of a selected block it attends no token
+// The keys that the query attends in a branch: [first, past) of its pieces. Of a selected block it attends no token
 // behind its own.
 struct BranchKeys {
-  int32 tiles;
+  int32 pieces;
   int32 first;
   int32 past;
   bool is_compressed;
   bool is_selected;
 };
 
-// Attends the tiles of the ring, one branch after the other.
+// Attends the pieces of the ring, one branch after the other.
 template <typename Team> struct DecodeAttention {
   NSA_DEVICE DecodeAttention(const DecodeRing<Team> &ring, float scale) : ring(ring), scale(scale) {}
 
-  // Attends the next tiles of the ring, which are one branch, and keeps the last of them until `release`.
-  // `keep(s, key)` sees the scores of 16 keys from `key` on.
+  // Attends the next pieces of the ring, which are one branch. Each warp keeps its last piece until `release`.
+  // `keep(s, tops, piece, whole)` sees the scores of a piece, their maxima, and whether the query attends all its keys.
   template <typename Keep> NSA_DEVICE void attend(const BranchKeys &keys, unsigned char *queries_at, const Keep &keep) {
     state.clear();
-    tiles = keys.tiles;
-    if (tiles > 0)
+    begin.piece += pieces;
+    pieces = keys.pieces;
+    if (attends())
       queries.load(queries_at, at);
 #pragma unroll 1
-    for (int32 tile = 0; tile < tiles; ++tile) {
-      if (tile > 0)
-        give_back();
-      ring.take(place, keys.is_compressed, tile);
-#pragma unroll 1
-      for (int32 piece = at.key_warp; piece < Team::kPieces; piece += Team::kKeyWarps) {
-        const int32 first = tile * Team::kKeyTile + piece * kPieceKeys;
-        if (first >= keys.past)
-          break;
-        PieceScores s;
-        score_keys(s, queries, shared_address(ring.memory.keys(place.stage)) + piece * kPieceKeys * Team::kKPitch,
-                   at.lane);
-        keep(s, first);
-        hide(s, keys, first);
-        add_piece(state, s, shared_address(ring.memory.values(place.stage)) + piece * kPieceKeys * Team::kVPitch, at,
-                  scale, Team::kHasCmp || !keys.is_compressed);
+    for (int32 piece = at.key_warp; piece < pieces; piece += Team::kKeyWarps) {
+      const RingPlace<Team> place = {begin.piece + piece};
+      const int32 stage = place.stage();
+      ring.take(place);
+      PieceScores s;
+      score_keys(s, queries, shared_address(ring.memory.keys(stage)), at.lane);
+      float tops[2];
+      find_tops(tops, s);
+      const bool whole = attends_whole(keys, piece * kPieceKeys);
+      keep(s, tops, piece, whole);
+      if (!whole) {
+        hide(s, keys, piece * kPieceKeys);
+        find_tops(tops, s);
       }
+      add_piece(state, s, tops, shared_address(ring.memory.values(stage)), at, scale,
+                Team::kHasCmp || !keys.is_compressed);
+      last = place;
+      if (piece + Team::kKeyWarps < pieces)
+        ring.give_back(place);
     }
   }
 
-  // The memory of the last tile, which is no longer needed when all warps have attended it. There must be one.
-  NSA_DEVICE unsigned char *last_tile() const { return ring.memory.keys(place.stage); }
-  // The warp needs the memory of the last tile no longer.
-  NSA_DEVICE void release() {
-    if (tiles > 0)
-      give_back();
+  // Whether the warp attends a piece of the branch.
+  NSA_DEVICE bool attends() const { return at.key_warp < pieces; }
+  // The number of warps that divide the pieces of the branch and have one.
+  NSA_DEVICE int32 parts() const { return min(pieces, Team::kKeyWarps); }
+  // The memory of the last piece of the warp, which no longer needs it, and the memory of the last pieces of all warps
+  // in the order of the stream.
+  NSA_DEVICE unsigned char *own_part() const { return ring.memory.keys(last.stage()); }
+  NSA_DEVICE unsigned char *part(int32 number) const {
+    return ring.memory.keys(RingPlace<Team>{begin.piece + pieces - parts() + number}.stage());
+  }
+  // The warp needs the memory of its last piece no longer.
+  NSA_DEVICE void release() const {
+    if (attends())
+      ring.give_back(last);
   }
 
   const DecodeRing<Team> &ring;
@@ -207,12 +229,18 @@ template <typename Team> struct DecodeAttention {
   const WarpPlace<Team> at;
   DecodeQueries<Team> queries;
   DecodeState<Team> state;
-  int32 tiles = 0; // of the branch
+  int32 pieces = 0; // of the branch
 
 private:
-  NSA_DEVICE void give_back() {
-    ring.give_back(place);
-    place.advance();
+  // Whether the query attends all 16 keys from `first` on, without a look at each. A piece of a selected block is
+  // attended whole if its last token is.
+  NSA_DEVICE bool attends_whole(const BranchKeys &keys, int32 first) const {
+    if (first < keys.first || first + kPieceKeys > keys.past)
+      return false;
+    if (!keys.is_selected)
+      return true;
+    return Team::Facts::kSelBlock % kPieceKeys == 0 &&
+           ring.selected_token(first + kPieceKeys - 1) <= ring.place.position;
   }
 
   // Makes the scores of keys that the query does not attend -inf.
@@ -238,26 +266,8 @@ private:
     }
   }
 
-  RingPlace<Team> place; // of the tile in hand, or of the next
+  RingPlace<Team> begin; // of the first piece of the branch
+  RingPlace<Team> last;  // of the warp's last piece
 };
-
-// Keeps the scores of 16 compressed keys from `first` on for the selection.
-template <typename Team>
-NSA_DEVICE void keep_scores(const PieceScores &s, const DecodeMemory<Team> &memory, const WarpPlace<Team> &at,
-                            int32 first, int32 keys) {
-  if (at.column_warp != 0)
-    return;
-  float *scores = memory.floats(Team::kScoresAt);
-#pragma unroll
-  for (int32 half = 0; half < 2; ++half)
-#pragma unroll
-    for (int32 row = 0; row < 2; ++row)
-#pragma unroll
-      for (int32 index = 0; index < 2; ++index) {
-        const int32 key = first + half * 8 + at.lane % 4 * 2 + index;
-        if (at.head(row) < Team::kGroup && key < keys)
-          scores[at.head(row) * Team::kScorePitch + key] = s[half][2 * row + index];
-      }
-}
 
 } // namespace nsa

@@ -14,7 +14,7 @@ NSA_DEVICE unsigned char *token_queries(const Arguments &args, const DecodeMemor
 }
 
 template <typename Team> NSA_DEVICE BranchKeys window_keys(const DecodeRing<Team> &ring) {
-  return {ring.win_tiles, 0, ring.place.past_token - ring.place.first_token, false, false};
+  return {ring.win_pieces, 0, ring.place.past_token - ring.place.first_token, false, false};
 }
 
 // Adds up what all blocks have sent of the window.
@@ -32,11 +32,11 @@ template <typename Team, typename Arguments>
 NSA_DEVICE void attend_window(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory) {
   const DecodeRing<Team> ring(place, memory);
   DecodeAttention<Team> attention(ring, args.scale_log2);
-  attention.attend(window_keys(ring), token_queries(args, memory), [](const PieceScores &, int32) {});
+  attention.attend(window_keys(ring), token_queries(args, memory),
+                   [](const PieceScores &, const float(&)[2], int32, bool) {});
   cluster_wait(); // the other blocks run and have prepared their barriers
   push_softmax(attention, memory, place.rank, kWin, kWinPartials);
   push_partials(attention, memory, place.rank, kWin, kWinPartials);
-  attention.release();
   add_window<kWin, false>(DecodeResult<Team, Arguments>{args, place, memory});
   announce_window<Team>();
 }
@@ -48,7 +48,7 @@ NSA_DEVICE void attend_window(const Arguments &args, const DecodePlace &place, c
 //
 // The list needs maxima and sums of the compressed branch, and not its results. So the results are sent and added up
 // when the list is made, and the selected keys are on their way. A main team that attends the window sends its results
-// at once, because the window needs the memory of the last tile. It makes the list behind the window, because the
+// at once, because the window needs the memory of the last pieces. It makes the list behind the window, because the
 // maxima and sums come meanwhile. Without a list the selected keys are known, and all is added up behind them.
 template <typename Team, typename Arguments>
 NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory,
@@ -62,6 +62,7 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
   const bool sends_late = ranks && !kAttendsWin;
   unsigned char *queries = token_queries(args, memory);
   DecodeAttention<Team> attention(ring, args.scale_log2);
+  PooledScores<Team> pooled(memory, place, attention.at, args.scale_log2);
   const DecodeResult<Team, Arguments> result{args, place, memory};
   const int32 compressed_keys = place.past_key - place.first_key;
 
@@ -77,7 +78,7 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
         });
       }
       if (ranks) {
-        propose_blocks<Team>(memory, place, args.scale_log2, args.init_blocks, args.local_blocks);
+        propose_blocks(memory, place, ring.cmp_pieces, args.init_blocks, args.local_blocks);
         await(memory, kProposals);
         make_list(memory, place);
         announce_list<Team>();
@@ -88,14 +89,15 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
 
     if (turn == 0 || turn == kSelTurn || (turn == 1 && kAttendsWin)) {
       const int32 branch = turn == 0 ? kCmp : turn == kSelTurn ? kSel : kWin;
-      const BranchKeys keys = branch == kCmp   ? BranchKeys{ring.cmp_tiles, place.attended_key - place.first_key,
+      const BranchKeys keys = branch == kCmp   ? BranchKeys{ring.cmp_pieces, place.attended_key - place.first_key,
                                                             compressed_keys, true, false}
                               : branch == kWin ? window_keys(ring)
-                                               : BranchKeys{ring.sel_tiles(), 0, ring.sel_keys, false, true};
+                                               : BranchKeys{ring.sel_pieces(), 0, ring.sel_keys, false, true};
       attention.attend(keys, branch == kCmp ? memory.queries(kCompressedQueries) : queries,
-                       [&](const PieceScores &s, int32 key) {
-                         if (ranks && branch == kCmp)
-                           keep_scores<Team>(s, memory, attention.at, key, compressed_keys);
+                       [&](const PieceScores &s, const float(&tops)[2], int32 piece, bool whole) {
+                         if constexpr (Team::kRanks)
+                           if (ranks && branch == kCmp)
+                             pooled.add(s, tops, piece, whole);
                        });
       if (turn == 0)
         cluster_wait(); // the other blocks run and have prepared their barriers
@@ -107,7 +109,8 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
       const int32 branch = turn == kSelTurn ? kSel : turn == 1 && kAttendsWin ? kWin : kCmp;
       if (Team::attends(branch))
         push_partials(attention, memory, place.rank, branch, partials_message(branch));
-      attention.release();
+      else
+        attention.release();
     }
 
     if (turn == turn_of_list) {

@@ -42,12 +42,12 @@ template <typename Team> NSA_DEVICE void expect_messages(const DecodeMemory<Team
   }
 }
 
-// One thread prepares the mbarriers of a team's ring.
+// A warp prepares the mbarriers of a team's ring.
 template <typename Team> NSA_DEVICE void make_ring_barriers(const DecodeMemory<Team> &memory) {
-#pragma unroll
-  for (int32 stage = 0; stage < Team::kStages; ++stage) {
-    barrier_init(shared_address(memory.full(stage)), Team::kLoaders * kWarpSize);
-    barrier_init(shared_address(memory.empty(stage)), Team::kWarps);
+#pragma unroll 1
+  for (int32 number = threadIdx.x % kWarpSize; number < Team::kRingBarriers; number += kWarpSize) {
+    barrier_init(shared_address(memory.full(number)), kWarpSize); // the lanes of a loader
+    barrier_init(shared_address(memory.empty(number)), Team::kReaders);
   }
   fence_barrier_init();
 }
@@ -131,17 +131,17 @@ NSA_DEVICE void push_softmax(const DecodeAttention<Team> &attention, const Decod
   }
 }
 
-// Adds up the results of the warps in the memory of the branch's last tile, and sends the sums, each to the block that
-// adds up what the blocks have. push_softmax comes before it.
+// Adds up the results of the warps in the memory of the branch's last pieces, and sends the sums, each to the block
+// that adds up what the blocks have. push_softmax comes before it. Then the warps give the pieces back.
 template <typename Team>
 NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemory<Team> &memory, int32 rank,
                               int32 branch, int32 message) {
   constexpr int32 kQuads = Team::kMergeColumns / 4;
   const WarpPlace<Team> &at = attention.at;
-  // A block without keys of the branch has no tile either, and sends zeros.
-  const bool has_keys = attention.tiles > 0;
-  float *sums = reinterpret_cast<float *>(attention.last_tile());
-  if (has_keys)
+  const int32 parts = attention.parts(); // 0 in a block without keys of the branch, which sends zeros
+  const bool attends = attention.attends();
+  float *own = reinterpret_cast<float *>(attention.own_part());
+  if (attends)
 #pragma unroll
     for (int32 row = 0; row < 2; ++row) {
       const float top = add_parts(memory, branch, at.head(row), attention.scale, nullptr);
@@ -154,9 +154,9 @@ NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemo
     }
 #pragma unroll 1
   for (int32 first = 0; first < Team::kVDim; first += Team::kMergeColumns) {
-    if (has_keys) {
-      if (first > 0)
-        meet<Team>(); // all have read the columns before
+    if (first > 0)
+      meet<Team>(); // all have read the columns before
+    if (attends)
 #pragma unroll
       for (int32 tile = 0; tile < DecodeState<Team>::kTiles; ++tile) {
         const int32 column = at.first_column + tile * kTileColumns - first;
@@ -164,12 +164,10 @@ NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemo
           continue;
 #pragma unroll
         for (int32 row = 0; row < 2; ++row)
-          *reinterpret_cast<Pair<float> *>(sums + (at.key_warp * Team::kHeads + at.head(row)) * Team::kMergePitch +
-                                           column + at.lane % 4 * 2) =
+          *reinterpret_cast<Pair<float> *>(own + at.head(row) * Team::kMergePitch + column + at.lane % 4 * 2) =
               Pair<float>::make(attention.state.o[tile][2 * row], attention.state.o[tile][2 * row + 1]);
       }
-      meet<Team>();
-    }
+    meet<Team>();
 #pragma unroll 1
     for (int32 i = Team::thread(); i < Team::kGroup * kQuads; i += Team::kThreads) {
       const int32 head = i / kQuads;
@@ -177,24 +175,28 @@ NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemo
       if (first + column >= Team::kVDim)
         continue;
       float sum[4] = {};
-      if (has_keys)
 #pragma unroll
-        for (int32 of = 0; of < Team::kKeyWarps; ++of) {
-          const float *row = sums + (of * Team::kHeads + head) * Team::kMergePitch + column;
-          const Chunk quad = *reinterpret_cast<const Chunk *>(row);
+      for (int32 of = 0; of < Team::kKeyWarps; ++of) {
+        if (of >= parts)
+          break;
+        const float *row = reinterpret_cast<const float *>(attention.part(of)) + head * Team::kMergePitch + column;
+        const Chunk quad = *reinterpret_cast<const Chunk *>(row);
 #pragma unroll
-          for (int32 j = 0; j < 4; ++j)
-            sum[j] += __uint_as_float(quad.words[j]);
-        }
+        for (int32 j = 0; j < 4; ++j)
+          sum[j] += __uint_as_float(quad.words[j]);
+      }
       const int32 element = head * Team::kVDim + first + column;
       send(memory, message, element / Team::kSlice, memory.partials(branch, rank) + element % Team::kSlice, sum);
     }
   }
-  if constexpr (Team::kQkDim < Team::kQkPad)
-    if (has_keys) {
-      meet<Team>(); // all have read the last columns
-      clear_padding<Team>(attention.last_tile(), Team::kKeyTile);
-    }
+  meet<Team>(); // all have read the last columns
+  if constexpr (Team::kQkDim < Team::kQkPad) {
+#pragma unroll 1
+    for (int32 of = 0; of < parts; ++of)
+      clear_padding<Team>(attention.part(of), kPieceKeys);
+    meet<Team>();
+  }
+  attention.release();
 }
 
 // Adds up the maxima and sums that the blocks sent of a branch. In the place of the maximum that a block sent comes the

@@ -1,9 +1,12 @@
 // The warps that fill the ring of keys of a team. The warps that attend are so few that the time of a tile is the
 // number of their instructions: finding and loading rows would double it.
 //
-// Each lane finds one row of the key and of the value, and writes the addresses down in shared memory. Then the lanes
-// of a warp copy neighbouring pieces of the rows. The copies are a short loop that is not unrolled, because the first
-// tile waits for each instruction to be fetched.
+// The loaders deal the pieces out among them. Each lane finds one row of the key and of the value, and hands its place
+// to the lanes that copy neighbouring parts of the row.
+//
+// Most pieces are rows that all lie in the pools. They need six instructions for two rows (copy_pool_rows). The others
+// have rows of the call's tensors, rows of zeros, or rows that do not begin at multiples of 16 bytes. Their addresses
+// pass through shared memory.
 #pragma once
 
 #include "sm90/decode_ring.cuh"
@@ -12,19 +15,16 @@ namespace nsa {
 
 template <typename Team, typename Arguments> struct DecodeLoader {
   using T = typename Team::Element;
-  static constexpr int32 kTile = Team::kKeyTile;
-  static constexpr int32 kRows = kTile / Team::kLoaders; // of a tile, for each loader
-  static_assert(kRows <= kWarpSize, "a lane finds one row of a tile");
   static constexpr int32 kParts = 16; // lanes that copy a row
   static constexpr int32 kRowsAtOnce = kWarpSize / kParts;
+  static constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T)); // elements of a chunk
 
   NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Team> &ring, int32 loader)
-      : args(args), place(ring.place), memory(ring.memory), ring(ring), first_row(loader * kRows) {}
+      : args(args), place(ring.place), memory(ring.memory), ring(ring), loader(loader) {}
 
-  // Loads all tiles of the team. If a list is to be made, the last ones wait for it.
+  // Loads the loader's pieces. If a list is to be made, the last ones wait for it.
   NSA_DEVICE void run() {
-    RingPlace<Team> at;
-    int32 tile = 0;
+    int32 piece = loader;
 #pragma unroll 1
     for (int32 part = 0; part < 2; ++part) {
       if (part == 1) {
@@ -34,14 +34,14 @@ template <typename Team, typename Arguments> struct DecodeLoader {
         ring.add_selected();
       }
 #pragma unroll 1
-      for (; tile < ring.tiles(); ++tile) {
-        if (tile >= Team::kStages)
-          barrier_wait(shared_address(memory.empty(at.stage)), at.parity ^ 1);
-        if (load_tile(tile, at.stage))
-          barrier_arrive_copies(shared_address(memory.full(at.stage)));
+      for (; piece < ring.pieces(); piece += Team::kLoaders) {
+        if (piece >= Team::kStages)
+          ring.await_empty({piece - Team::kStages});
+        const RingPlace<Team> at = {piece};
+        if (load_piece(piece, at.stage()))
+          barrier_arrive_copies(shared_address(memory.full(at.barrier())));
         else
-          barrier_arrive(shared_address(memory.full(at.stage)));
-        at.advance();
+          barrier_arrive(shared_address(memory.full(at.barrier())));
       }
     }
     // A thread does not end before its copies.
@@ -64,28 +64,64 @@ private:
     return reinterpret_cast<Address>(row) | (exists ? 0 : 1);
   }
 
-  // Returns whether the rows come by asynchronous copies. They do if all rows of the tile's branch begin at multiples
-  // of 16 bytes.
-  NSA_DEVICE bool load_tile(int32 tile, int32 stage) const {
+  // Returns whether rows are still on their way, by asynchronous copies. Rows are copied so if all rows of the branch
+  // begin at multiples of 16 bytes.
+  NSA_DEVICE bool load_piece(int32 piece, int32 stage) const {
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-    __syncwarp(); // all lanes have read the addresses of the tile before
-    if (lane < kRows)
-      find_row_of(tile, first_row + lane);
+    const bool aligned = is_aligned(piece);
+    if (aligned) {
+      const int32 row = lane % kPieceKeys;
+      const int32 number =
+          Team::kReadsCompressed && piece < ring.cmp_pieces ? pool_key(piece, row) : pool_token(piece, row);
+      if (!any_lane(number < 0)) {
+        const PoolSource from = find_pool_row(piece, number);
+        if (!any_lane(!from.exists)) {
+          copy_pool_rows(from, stage);
+          return true;
+        }
+      }
+    }
+    __syncwarp(); // all lanes have read the addresses of the piece before
+    if (lane < kPieceKeys)
+      find_row_of(piece, lane);
     __syncwarp();
-    const bool aligned = is_aligned(tile);
     if (aligned)
       copy_rows(stage);
     else
       copy_elements(stage);
-    return aligned;
+    const int32 row = ring.fresh_row - piece * kPieceKeys;
+    if (!(Team::kReadsCompressed && piece < ring.cmp_pieces && row >= 0 && row < kPieceKeys))
+      return aligned;
+    // The copies write zeros in the place of the row.
+    commit_copies();
+    wait_copies<0>();
+    await_fresh<Team>();
+    copy_fresh(row, stage);
+    return false;
   }
 
-  // Only the flags of the tile's branch are looked at. The first use of each line of the arguments waits for constant
-  // memory, so flags of other branches would delay the first tile.
-  NSA_DEVICE bool is_aligned(int32 tile) const {
-    if (tile < ring.cmp_tiles)
+  // Copies the compressed row that this step made.
+  NSA_DEVICE void copy_fresh(int32 row, int32 stage) const {
+    constexpr int32 kKChunks = Team::kQkDim * 2 / kChunkBytes;
+    constexpr int32 kChunks = kKChunks + Team::kVDim * 2 / kChunkBytes;
+    const Chunk *fresh = reinterpret_cast<const Chunk *>(memory.fresh());
+    const bool attended = Team::kHasCmp && place.fresh_key >= place.attended_key;
+#pragma unroll 1
+    for (int32 chunk = static_cast<int32>(threadIdx.x) % kWarpSize; chunk < kChunks; chunk += kWarpSize) {
+      if (chunk < kKChunks)
+        reinterpret_cast<Chunk *>(memory.keys(stage) + row * Team::kKPitch)[chunk] = fresh[chunk];
+      else
+        reinterpret_cast<Chunk *>(memory.values(stage) + row * Team::kVPitch)[chunk - kKChunks] =
+            attended ? fresh[chunk] : Chunk{};
+    }
+  }
+
+  // Only the flags of the piece's branch are looked at. The first use of each line of the arguments waits for constant
+  // memory, so flags of other branches would delay the first piece.
+  NSA_DEVICE bool is_aligned(int32 piece) const {
+    if (piece < ring.cmp_pieces)
       return rows_aligned(args.k_comp, args.v_comp);
-    const bool windowed = tile < ring.cmp_tiles + ring.win_tiles;
+    const bool windowed = piece < ring.cmp_pieces + ring.win_pieces;
     bool aligned =
         windowed ? rows_aligned(args.k_win_cache, args.v_win_cache) : rows_aligned(args.k_sel_cache, args.v_sel_cache);
     if constexpr (Team::Facts::kAppends)
@@ -93,22 +129,104 @@ private:
     return aligned;
   }
 
+  // The compressed key of a row of a piece, or -1 if the row does not lie in the pools or has no value.
+  NSA_DEVICE int32 pool_key(int32 piece, int32 row) const {
+    const int32 key = place.first_key + piece * kPieceKeys + row;
+    const bool in_pools = Team::kHasCmp && key >= place.attended_key && key < place.past_key &&
+                          piece * kPieceKeys + row != ring.fresh_row;
+    return in_pools ? key : -1;
+  }
+
+  // The token of a row of the window or of the selected part, or -1 if the row does not lie in the pools.
+  NSA_DEVICE int32 pool_token(int32 piece, int32 row) const {
+    const int32 before = ring.cmp_pieces + ring.win_pieces;
+    int32 token;
+    int32 past = Team::Facts::kAppends ? place.cached() : place.position + 1;
+    if (piece < before) {
+      token = place.first_token + (piece - ring.cmp_pieces) * kPieceKeys + row;
+      past = min(past, place.past_token);
+    } else {
+      const int32 key = (piece - before) * kPieceKeys + row;
+      token = key < ring.sel_keys ? ring.selected_token(key) : past;
+      past = min(past, place.position + 1);
+    }
+    return token < past ? token : -1;
+  }
+
+  // Where a row lies: chunks from the beginning of the pools.
+  struct PoolSource {
+    const T *keys;
+    const T *values;
+    uint32 key_chunks;
+    uint32 value_chunks;
+    bool exists;
+  };
+
+  // Finds the row `number` of the sequence in the pools of the piece's branch.
+  NSA_DEVICE PoolSource find_pool_row(int32 piece, int32 number) const {
+    if (Team::kReadsCompressed && piece < ring.cmp_pieces)
+      return pool_source(args.k_comp, args.v_comp, number);
+    if (piece < ring.cmp_pieces + ring.win_pieces)
+      return pool_source(args.k_win_cache, args.v_win_cache, number);
+    return pool_source(args.k_sel_cache, args.v_sel_cache, number);
+  }
+
+  NSA_DEVICE int64 chunks_before(const View<T, 3> &pool, const PoolRow &at) const {
+    return pool.at(at.first, at.second, place.kv_head).offset / kLanes;
+  }
+
+  template <typename Pool> NSA_DEVICE PoolSource pool_source(const Pool &k, const Pool &v, int32 number) const {
+    const PoolRow at = find_row(k, place.k_entry, number, true, pages_of<Team>(args), kept_table());
+    const int64 key = chunks_before(k, at);
+    const int64 value = chunks_before(v, at);
+    const uint32 key_chunks = static_cast<uint32>(key);
+    const uint32 value_chunks = static_cast<uint32>(value);
+    // The chunks of the row are counted in 32 bits, too.
+    constexpr int64 kMost = 0xffffff00;
+    const bool counts = key >= 0 && key < kMost && value >= 0 && value < kMost;
+    return {k.data, v.data, key_chunks, value_chunks, at.exists && counts};
+  }
+
+  // Copies the rows of a piece. Lane i has found row i % kPieceKeys.
+  NSA_DEVICE void copy_pool_rows(const PoolSource &from, int32 stage) const {
+    const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+    const int32 part = lane % kParts;
+    const int32 row = lane / kParts;
+    const uint32 keys = shared_address(memory.keys(stage)) + row * Team::kKPitch + part * kChunkBytes;
+    const uint32 values = shared_address(memory.values(stage)) + row * Team::kVPitch + part * kChunkBytes;
+    const Chunk *k_rows = reinterpret_cast<const Chunk *>(from.keys);
+    const Chunk *v_rows = reinterpret_cast<const Chunk *>(from.values);
+#pragma unroll
+    for (int32 first = 0; first < kPieceKeys; first += kRowsAtOnce) {
+      const uint32 key_chunks = shuffle(from.key_chunks, first + row) + part;
+      const uint32 value_chunks = shuffle(from.value_chunks, first + row) + part;
+      copy_chunks<Team::kQkDim / kLanes>(keys + first * Team::kKPitch, k_rows + key_chunks, part);
+      copy_chunks<Team::kVDim / kLanes>(values + first * Team::kVPitch, v_rows + value_chunks, part);
+    }
+  }
+
+  template <int32 kChunks> NSA_DEVICE static void copy_chunks(uint32 to, const Chunk *from, int32 part) {
+#pragma unroll
+    for (int32 chunk = 0; chunk < kChunks; chunk += kParts)
+      if (kChunks % kParts == 0 || chunk + part < kChunks)
+        cp_async_16(to + chunk * kChunkBytes, from + chunk, kChunkBytes);
+  }
+
   // A part of the lanes copies a row: each takes every kParts-th chunk of the key and of the value.
   NSA_DEVICE void copy_rows(int32 stage) const {
-    constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T));
     constexpr int32 kKChunks = Team::kQkDim / kLanes;
     constexpr int32 kVChunks = Team::kVDim / kLanes;
     // A copy is an access to memory that no load may pass, so the addresses of several copies are loaded first.
     constexpr int32 kAtOnce = 4;
-    static_assert(kRows % (kAtOnce * kRowsAtOnce) == 0, "all turns copy as many rows");
+    static_assert(kPieceKeys % (kAtOnce * kRowsAtOnce) == 0, "all turns copy as many rows");
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     const int32 part = lane % kParts;
-    const int32 row = first_row + lane / kParts;
+    const int32 row = lane / kParts;
     const uint32 keys = shared_address(memory.keys(stage)) + row * Team::kKPitch + part * kChunkBytes;
     const uint32 values = shared_address(memory.values(stage)) + row * Team::kVPitch + part * kChunkBytes;
-    const uint64 *sources = memory.sources(row);
+    const uint64 *sources = memory.sources(loader * kPieceKeys + row);
 #pragma unroll 1
-    for (int32 first = 0; first < kRows; first += kAtOnce * kRowsAtOnce) {
+    for (int32 first = 0; first < kPieceKeys; first += kAtOnce * kRowsAtOnce) {
       Chunk from[kAtOnce];
 #pragma unroll
       for (int32 i = 0; i < kAtOnce; ++i)
@@ -136,9 +254,10 @@ private:
   NSA_DEVICE void copy_elements(int32 stage) const {
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
 #pragma unroll 1
-    for (int32 row = first_row; row < first_row + kRows; ++row) {
-      copy_row_elements<Team::kQkDim>(memory.keys(stage) + row * Team::kKPitch, memory.sources(row)[0], lane);
-      copy_row_elements<Team::kVDim>(memory.values(stage) + row * Team::kVPitch, memory.sources(row)[1], lane);
+    for (int32 row = 0; row < kPieceKeys; ++row) {
+      const uint64 *sources = memory.sources(loader * kPieceKeys + row);
+      copy_row_elements<Team::kQkDim>(memory.keys(stage) + row * Team::kKPitch, sources[0], lane);
+      copy_row_elements<Team::kVDim>(memory.values(stage) + row * Team::kVPitch, sources[1], lane);
     }
   }
 
@@ -149,15 +268,15 @@ private:
       reinterpret_cast<T *>(to)[column] = from % 2 == 0 ? source[column] : T{};
   }
 
-  NSA_DEVICE void find_row_of(int32 tile, int32 row) const {
-    const int32 key = tile * kTile + row;
-    // The new compressed row is not in memory. It comes into the tile later (DecodeRing::take).
-    const bool is_fresh = tile < ring.cmp_tiles && key == ring.fresh_row;
-    const int32 before = ring.cmp_tiles + ring.win_tiles;
-    const Source from = tile < ring.cmp_tiles ? compressed_source(place.first_key + key)
-                        : tile < before       ? windowed_source(place.first_token + key - ring.cmp_tiles * kTile)
-                                              : selected_source(key - before * kTile);
-    Address *sources = memory.sources(row);
+  NSA_DEVICE void find_row_of(int32 piece, int32 row) const {
+    const int32 key = piece * kPieceKeys + row;
+    // The new compressed row is not in memory (copy_fresh).
+    const bool is_fresh = piece < ring.cmp_pieces && key == ring.fresh_row;
+    const int32 before = ring.cmp_pieces + ring.win_pieces;
+    const Source from = piece < ring.cmp_pieces ? compressed_source(place.first_key + key)
+                        : piece < before ? windowed_source(place.first_token + key - ring.cmp_pieces * kPieceKeys)
+                                         : selected_source(key - before * kPieceKeys);
+    Address *sources = memory.sources(loader * kPieceKeys + row);
     sources[0] = address_of(from.key, from.has_key && !is_fresh);
     sources[1] = address_of(from.value, from.has_value && !is_fresh);
   }
@@ -213,7 +332,7 @@ private:
   const DecodePlace &place;
   const DecodeMemory<Team> memory;
   DecodeRing<Team> &ring;
-  const int32 first_row;
+  const int32 loader;
 };
 
 } // namespace nsa

@@ -1,6 +1,7 @@
-// The ring of shared memory through which all keys and values of a team pass, in tiles of kKeyTile keys. The tiles make
-// one stream: first the compressed keys of the block, then its part of the window, then its selected blocks. Of these a
-// team has the branches that it attends. Loaders fill the ring (decode_loader.cuh), over the ends of the branches too.
+// The ring of shared memory through which all keys and values of a team pass, in pieces of kPieceKeys keys. The pieces
+// make one stream: first the compressed keys of the block, then its part of the window, then its selected blocks. Of
+// these a team has the branches that it attends. Loaders fill the ring (decode_loader.cuh), over the ends of the
+// branches too.
 #pragma once
 
 #include "sm90/decode_rows.cuh"
@@ -15,6 +16,7 @@ enum DecodeBarrier : int32 {
   kListMade,
   kQueriesCome,
   kWindowAdded,
+  kFreshMade,
 };
 
 // All threads of the team that attend meet.
@@ -39,28 +41,31 @@ template <typename Shape> NSA_DEVICE void announce_window() {
 }
 template <typename Shape> NSA_DEVICE void await_window() { named_barrier_sync(kWindowAdded, Shape::kAttendingThreads); }
 
-// The stage of a tile, and the parity of the stage's turn.
-template <typename Team> struct RingPlace {
-  NSA_DEVICE void advance() {
-    const bool wraps = stage + 1 == Team::kStages;
-    stage = wraps ? 0 : stage + 1;
-    parity ^= wraps ? 1 : 0;
-  }
+// The main team says that the new compressed row is in shared memory, and the loader that loads its piece waits for it.
+template <typename Team> inline constexpr int32 kFreshParties = Team::kThreads + kWarpSize;
+template <typename Team> NSA_DEVICE void announce_fresh() { named_barrier_arrive(kFreshMade, kFreshParties<Team>); }
+template <typename Team> NSA_DEVICE void await_fresh() { named_barrier_sync(kFreshMade, kFreshParties<Team>); }
 
-  int32 stage = 0;
-  int32 parity = 0;
+// Where a piece of the stream is. Its barriers are more than its stage's: each barrier is waited for by one warp alone.
+// A warp that waits for a parity must have seen the phase before, or it takes the phase before that for its own.
+template <typename Team> struct RingPlace {
+  NSA_DEVICE int32 stage() const { return piece % Team::kStages; }
+  NSA_DEVICE int32 barrier() const { return piece % Team::kRingBarriers; }
+  NSA_DEVICE int32 parity() const { return piece / Team::kRingBarriers & 1; }
+
+  int32 piece = 0;
 };
 
-template <typename Team> struct DecodeRing {
-  static constexpr int32 kTile = Team::kKeyTile;
+NSA_DEVICE constexpr int32 pieces_of(int32 keys) { return (keys + kPieceKeys - 1) / kPieceKeys; }
 
+template <typename Team> struct DecodeRing {
   NSA_DEVICE DecodeRing(const DecodePlace &place, const DecodeMemory<Team> &memory) : place(place), memory(memory) {
     if constexpr (Team::kReadsCompressed) {
-      cmp_tiles = (place.past_key - place.first_key + kTile - 1) / kTile;
+      cmp_pieces = pieces_of(place.past_key - place.first_key);
       fresh_row = place.uses_fresh() ? place.fresh_key - place.first_key : -1;
     }
     if constexpr (Team::attends(kWin))
-      win_tiles = (place.past_token - place.first_token + kTile - 1) / kTile;
+      win_pieces = pieces_of(place.past_token - place.first_token);
     if (Team::attends(kSel) && !place.ranks)
       add_selected();
   }
@@ -72,24 +77,24 @@ template <typename Team> struct DecodeRing {
     sel_keys = max(entries, 0) * Team::Facts::kSelBlock;
   }
 
-  NSA_DEVICE int32 sel_tiles() const { return (sel_keys + kTile - 1) / kTile; }
-  NSA_DEVICE int32 tiles() const { return cmp_tiles + win_tiles + sel_tiles(); }
+  NSA_DEVICE int32 sel_pieces() const { return pieces_of(sel_keys); }
+  NSA_DEVICE int32 pieces() const { return cmp_pieces + win_pieces + sel_pieces(); }
 
-  // Waits until a tile of compressed keys, or of other keys, is in shared memory.
-  NSA_DEVICE void take(const RingPlace<Team> &at, bool is_compressed, int32 tile) const {
-    barrier_wait(shared_address(memory.full(at.stage)), at.parity);
-    const int32 row = fresh_row - tile * kTile;
-    if (is_compressed && row >= 0 && row < kTile) {
-      place_fresh(row, at.stage);
-      meet<Team>();
-    }
+  // Waits until a piece is in shared memory.
+  NSA_DEVICE void take(const RingPlace<Team> &at) const {
+    barrier_wait(shared_address(memory.full(at.barrier())), at.parity());
   }
 
-  // The warp has read the tile. Each warp says so, and the stage is free when all have.
+  // The warp has read the piece. Each of its readers says so, and the stage is free when all have.
   NSA_DEVICE void give_back(const RingPlace<Team> &at) const {
     __syncwarp();
     if (threadIdx.x % kWarpSize == 0)
-      barrier_arrive(shared_address(memory.empty(at.stage)));
+      barrier_arrive(shared_address(memory.empty(at.barrier())));
+  }
+
+  // Waits until all readers of a piece have given it back.
+  NSA_DEVICE void await_empty(const RingPlace<Team> &at) const {
+    barrier_wait(shared_address(memory.empty(at.barrier())), at.parity());
   }
 
   // The selection block in a place of the list.
@@ -103,27 +108,10 @@ template <typename Team> struct DecodeRing {
 
   const DecodePlace &place;
   const DecodeMemory<Team> memory;
-  int32 cmp_tiles = 0;
-  int32 win_tiles = 0;
+  int32 cmp_pieces = 0;
+  int32 win_pieces = 0;
   int32 sel_keys = 0;
   int32 fresh_row = -1; // the new compressed row in the stream, or -1
-
-private:
-  // Copies the compressed row that this step made into its tile.
-  NSA_DEVICE void place_fresh(int32 row, int32 stage) const {
-    constexpr int32 kKChunks = Team::kQkDim * 2 / kChunkBytes;
-    constexpr int32 kChunks = kKChunks + Team::kVDim * 2 / kChunkBytes;
-    const Chunk *fresh = reinterpret_cast<const Chunk *>(memory.fresh());
-    const bool attended = Team::kHasCmp && place.fresh_key >= place.attended_key;
-#pragma unroll 1
-    for (int32 chunk = Team::thread(); chunk < kChunks; chunk += Team::kThreads) {
-      if (chunk < kKChunks)
-        reinterpret_cast<Chunk *>(memory.keys(stage) + row * Team::kKPitch)[chunk] = fresh[chunk];
-      else
-        reinterpret_cast<Chunk *>(memory.values(stage) + row * Team::kVPitch)[chunk - kKChunks] =
-            attended ? fresh[chunk] : Chunk{};
-    }
-  }
 };
 
 } // namespace nsa

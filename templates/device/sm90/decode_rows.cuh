@@ -115,7 +115,7 @@ template <typename Team> NSA_DEVICE void clear_padding(unsigned char *memory, in
 template <typename Team> NSA_DEVICE void clear_padding(const DecodeMemory<Team> &memory) {
 #pragma unroll 1
   for (int32 stage = 0; stage < Team::kStages; ++stage)
-    clear_padding<Team>(memory.keys(stage), Team::kKeyTile);
+    clear_padding<Team>(memory.keys(stage), kPieceKeys);
   if constexpr (!Team::kIsWindow)
     clear_padding<Team>(memory.queries(0), Team::kQueryTiles * Team::kHeads);
 }

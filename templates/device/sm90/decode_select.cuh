@@ -4,44 +4,20 @@
 #pragma once
 
 #include "sm90/decode_exchange.cuh"
+#include "sm90/decode_importance.cuh"
 
 namespace nsa {
-
-// Makes the sums of the probabilities of a compressed key over the heads of the group, in the order of the heads.
-template <typename Team>
-NSA_DEVICE void add_heads(const DecodeMemory<Team> &memory, const DecodePlace &place, float scale) {
-  // A norm is what is added to a score in base 2 to make it the logarithm of a probability. A head without weight adds
-  // nothing to any block. A head that met a NaN makes the importance of all blocks NaN.
-  const float *scores = memory.floats(Team::kScoresAt);
-  const float *norms = memory.floats(Team::kNormsAt);
-#pragma unroll 1
-  for (int32 key = Team::thread(); key < place.past_key - place.first_key; key += Team::kThreads) {
-    float sum = 0;
-#pragma unroll 8
-    for (int32 head = 0; head < Team::kGroup; ++head)
-      sum += exp2_approx(fmaf(scores[head * Team::kScorePitch + key], scale, norms[head]));
-    memory.floats(Team::kImportanceAt)[key] = place.first_key + key >= 0 ? sum : 0;
-  }
-}
 
 // The score of a selection block. Forced blocks have the score +inf, and NaN is below all numbers. All scores are sums
 // of probabilities, so no number is below 0.
 template <typename Team>
 NSA_DEVICE float block_score(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 own, int32 init_blocks,
                              int32 local_blocks) {
-  constexpr int32 kStrides = Team::kBefore + 1; // of a compressed block
-  const float *importance = memory.floats(Team::kImportanceAt) + own * Team::kInner;
-  const int32 keys = place.past_key - place.first_key - own * Team::kInner;
-  float score = 0;
-#pragma unroll 8
-  for (int32 tap = 0; tap < Team::kInner + Team::kBefore; ++tap) {
-    // The tokens that the two blocks share, in units of the stride.
-    const int32 weight = min(tap + 1, Team::kInner) - max(tap + 1 - kStrides, 0);
-    score = fmaf(tap < keys ? importance[tap] : 0, static_cast<float>(weight), score);
-  }
   const int32 block = place.first_block + own;
-  const float number = score == infinity() ? 3.402823466e38f : score != score ? -1.0f : score;
-  return block < init_blocks || block >= place.blocks - local_blocks ? infinity() : number;
+  if (block < init_blocks || block >= place.blocks - local_blocks)
+    return infinity();
+  const float score = importance_of(memory, place, own);
+  return score == infinity() ? 3.402823466e38f : score != score ? -1.0f : score;
 }
 
 // Lanes that count together what comes before a score.
@@ -80,6 +56,68 @@ template <typename Team, typename Use> NSA_DEVICE void rank_scores(const float *
   }
 }
 
+// Returns a number that at least `wanted` of the scores reach. The lanes of a warp divide the scores into groups, at
+// least `wanted` of them, and the least of the groups' maxima is reached by a score of each group.
+NSA_DEVICE float least_of_best(const float *scores, int32 count, int32 wanted) {
+  if (wanted > kWarpSize)
+    return -infinity();
+  float least = -infinity();
+#pragma unroll 4
+  for (int32 i = static_cast<int32>(threadIdx.x) % kWarpSize; i < count; i += kWarpSize)
+    least = max_number(least, scores[i]);
+#pragma unroll
+  for (int32 distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    const float other = shuffle_xor(least, distance);
+    least = distance >= wanted ? max_number(least, other) : min_number(least, other);
+  }
+  return least;
+}
+
+// Returns a number that at least `listed` candidates reach. All blocks of the cluster but the last ones own `share`
+// selection blocks, more than they propose. So each of these `full` blocks has sent its best in descending order, and
+// if each has `enough` candidates of at least a score, together they fill the list.
+template <typename Team>
+NSA_DEVICE float least_of_candidates(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 share) {
+  const int32 full = place.blocks / share;
+  const int32 enough = (place.listed + full - 1) / full;
+  const int32 rank = static_cast<int32>(threadIdx.x) % kWarpSize % Team::kCluster;
+  const float *scores = memory.floats(Team::kCandidateScoresAt);
+  float least = rank < full ? scores[rank * place.proposed + enough - 1] : infinity();
+#pragma unroll
+  for (int32 distance = 1; distance < Team::kCluster; distance *= 2)
+    least = min_number(least, shuffle_xor(least, distance));
+  return least;
+}
+
+// Copies the scores of at least `least` to the memory of the best, in their order, with the blocks `block_of(i)`, and
+// returns how many they are. Each warp counts all that stay, so that warps need not tell each other where to write, and
+// copies every kWarps-th 32 scores.
+template <typename Team, typename BlockOf>
+NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const float *scores, int32 count, float least,
+                             const BlockOf &block_of) {
+  float *best_scores = memory.floats(Team::kBestScoresAt);
+  const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+  const int32 warp = Team::thread() / kWarpSize;
+
+  int32 gathered = 0;
+#pragma unroll 1
+  for (int32 first = 0; first < count; first += kWarpSize) {
+    const int32 i = first + lane;
+    const bool stays = i < count && scores[i] >= least;
+    const uint32 staying = ballot(stays);
+    if (first / kWarpSize % Team::kWarps == warp && stays) {
+      const int32 to = gathered + count_bits(staying & ((1u << lane) - 1));
+      best_scores[to] = scores[i];
+      memory.numbers(Team::kBestBlocksAt)[to] = block_of(i);
+    }
+    gathered += count_bits(staying);
+  }
+  if (const int32 behind = gathered + Team::thread(); behind < round_up(gathered, 4))
+    best_scores[behind] = -infinity();
+  meet<Team>();
+  return gathered;
+}
+
 // Sends the best selection blocks of this block to all others. They stand in ascending order if all are sent, and else
 // by their scores. So of equal scores in one block, the lower selection block always stands first.
 template <typename Team> NSA_DEVICE void push_candidates(const DecodeMemory<Team> &memory, const DecodePlace &place) {
@@ -94,11 +132,17 @@ template <typename Team> NSA_DEVICE void push_candidates(const DecodeMemory<Team
       candidate_scores[first + own] = own < owned ? scores[own] : -infinity();
       candidate_blocks[first + own] = place.first_block + own;
     }
-  } else {
-    rank_scores<Team>(scores, owned, [&](int32 own, int32 slot) {
+  } else if constexpr (Team::kGathers) {
+    // Few scores are ranked in one turn of the threads.
+    const bool few = owned <= Team::kThreads / kCounters;
+    const int32 best = gather_best(memory, scores, owned,
+                                   few ? -infinity() : least_of_best(scores, owned, place.proposed),
+                                   [&](int32 own) { return place.first_block + own; });
+    const float *best_scores = memory.floats(Team::kBestScoresAt);
+    rank_scores<Team>(best_scores, best, [&](int32 i, int32 slot) {
       if (slot < place.proposed) {
-        candidate_scores[first + slot] = scores[own];
-        candidate_blocks[first + slot] = place.first_block + own;
+        candidate_scores[first + slot] = best_scores[i];
+        candidate_blocks[first + slot] = memory.numbers(Team::kBestBlocksAt)[i];
       }
     });
   }
@@ -118,11 +162,12 @@ template <typename Team> NSA_DEVICE void push_candidates(const DecodeMemory<Team
   }
 }
 
-// Scores the block's own selection blocks and sends the best. The norms of the compressed branch are made.
+// Scores the block's own selection blocks and sends the best. The norms of the compressed branch are made, and `pieces`
+// of its keys were attended.
 template <typename Team>
-NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePlace &place, float scale,
+NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 pieces,
                                int32 init_blocks, int32 local_blocks) {
-  add_heads(memory, place, scale);
+  make_pool_factors(memory, pieces);
   meet<Team>();
   const int32 owned = place.past_block - place.first_block;
 #pragma unroll 1
@@ -137,58 +182,20 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePla
   push_candidates(memory, place);
 }
 
-// Copies the candidates that may have a place in the list to the memory behind them, in their order, and returns how
-// many they are.
-//
-// All blocks of the cluster but the last ones own `share` selection blocks, more than they propose. So each of these
-// `full` blocks has sent its best in descending order. If each has `enough` candidates of at least a score, together
-// they fill the list, and no candidate below that score has a place in it. Each warp counts all that stay, so that
-// warps need not tell each other where to write, and copies every kWarps-th group of 32.
-template <typename Team>
-NSA_DEVICE int32 gather_best(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 share) {
-  const float *scores = memory.floats(Team::kCandidateScoresAt);
-  float *best_scores = memory.floats(Team::kBestScoresAt);
-  const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-  const int32 warp = Team::thread() / kWarpSize;
-
-  const int32 full = place.blocks / share;
-  const int32 enough = (place.listed + full - 1) / full;
-  const int32 rank = lane % Team::kCluster;
-  float least_score = rank < full ? scores[rank * place.proposed + enough - 1] : infinity();
-#pragma unroll
-  for (int32 distance = 1; distance < Team::kCluster; distance *= 2)
-    least_score = min_number(least_score, shuffle_xor(least_score, distance));
-
-  int32 gathered = 0;
-#pragma unroll 1
-  for (int32 first = 0; first < Team::kCluster * place.proposed; first += kWarpSize) {
-    const int32 i = first + lane;
-    const float score = i < Team::kCluster * place.proposed ? scores[i] : -infinity();
-    const uint32 staying = ballot(score >= least_score);
-    if (first / kWarpSize % Team::kWarps == warp && score >= least_score) {
-      const int32 to = gathered + count_bits(staying & ((1u << lane) - 1));
-      best_scores[to] = score;
-      memory.numbers(Team::kBestBlocksAt)[to] = memory.numbers(Team::kCandidateBlocksAt)[i];
-    }
-    gathered += count_bits(staying);
-  }
-  if (const int32 behind = gathered + Team::thread(); behind < round_up(gathered, 4))
-    best_scores[behind] = -infinity();
-  meet<Team>();
-  return gathered;
-}
-
 // Ranks the candidates and writes the list, best first. Where blocks have proposed only their best, candidates that
 // cannot be listed are left out before. What a block sent behind its own selection blocks has no place in the list.
 template <typename Team> NSA_DEVICE void make_list(const DecodeMemory<Team> &memory, const DecodePlace &place) {
-  const int32 share = (place.blocks + Team::kCluster - 1) / Team::kCluster;
-  const bool gathers = Team::kGathers && share > place.proposed;
+  const float *scores = memory.floats(Team::kCandidateScoresAt);
+  const int32 *blocks = memory.numbers(Team::kCandidateBlocksAt);
   int32 count = Team::kCluster * place.proposed;
+  const int32 share = (place.blocks + Team::kCluster - 1) / Team::kCluster;
   if constexpr (Team::kGathers)
-    if (gathers)
-      count = gather_best<Team>(memory, place, share);
-  const float *scores = memory.floats(gathers ? Team::kBestScoresAt : Team::kCandidateScoresAt);
-  const int32 *blocks = memory.numbers(gathers ? Team::kBestBlocksAt : Team::kCandidateBlocksAt);
+    if (share > place.proposed) {
+      count = gather_best(memory, scores, count, least_of_candidates(memory, place, share),
+                          [&](int32 i) { return blocks[i]; });
+      scores = memory.floats(Team::kBestScoresAt);
+      blocks = memory.numbers(Team::kBestBlocksAt);
+    }
   rank_scores<Team>(scores, count, [&](int32 i, int32 slot) {
     if (slot < place.listed && scores[i] != -infinity())
       memory.list()[slot] = blocks[i];

@@ -37,7 +37,7 @@ template <typename Facts_> struct DecodeShape {
   static constexpr int32 kMainWarps = 8;
   static constexpr int32 kWindowWarps = kHasWindowTeam ? 4 : 0;
   static constexpr int32 kAttendingThreads = (kMainWarps + kWindowWarps) * kWarpSize;
-  static constexpr int32 kMainLoaders = 2;
+  static constexpr int32 kMainLoaders = kHasWindowTeam ? 2 : 3;
   static constexpr int32 kWindowLoaders = kHasWindowTeam ? 1 : 0;
   static constexpr int32 kClerk = kMainWarps + kWindowWarps + kMainLoaders + kWindowLoaders;
   static constexpr int32 kAllThreads = (kClerk + 1) * kWarpSize;
@@ -72,12 +72,14 @@ template <typename Facts_> struct DecodeShape {
   static constexpr bool kRanks = Facts::kRanks != 0;
   static constexpr bool kCompressed = kHasCmp || kRanks; // compressed keys are read
   static constexpr int32 kShare = Facts::kShare;
-  static constexpr int32 kLocalKeys = Facts::kLocalKeys; // compressed keys whose scores a block keeps
-  static constexpr int32 kScorePitch = Facts::kScorePitch;
+  static constexpr int32 kLocalPieces = Facts::kLocalPieces; // of compressed keys that a block scores
+  static constexpr int32 kReach = Facts::kReach;             // selection blocks that a piece reaches
+  static constexpr int32 kPoolPitch = Facts::kPoolPitch;
   static constexpr int32 kKept = Facts::kKept; // selection blocks that a block proposes for the list
   static constexpr int32 kCandidates = kCluster * kKept;
-  static constexpr bool kGathers =
-      kRanks && Facts::kGathers != 0; // a block may own more selection blocks than it proposes
+  // A block may own more selection blocks than it proposes.
+  static constexpr bool kGathers = kRanks && Facts::kGathers != 0;
+  static constexpr int32 kBest = kGathers ? Facts::kBest : 0; // selection blocks that may be compared
 
   // Each block adds up a slice of the elements [head, column] of the result.
   static constexpr int32 kResults = kGroup * kVDim;

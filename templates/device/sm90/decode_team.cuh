@@ -9,7 +9,15 @@
 
 namespace nsa {
 
-inline constexpr int32 kPieceKeys = 16; // keys of a tile that a warp attends at once
+// Returns the least common multiple of two numbers above 0.
+NSA_DEVICE constexpr int32 least_multiple(int32 a, int32 b) {
+  int32 multiple = a;
+  while (multiple % b != 0)
+    multiple += a;
+  return multiple;
+}
+
+inline constexpr int32 kPieceKeys = 16; // keys that a warp attends at once: a stage of a ring
 
 // How the warps of a team divide their work, and what the team has for itself in shared memory.
 template <typename Facts, bool kIsWindow_> struct TeamShape : DecodeShape<Facts> {
@@ -28,41 +36,47 @@ template <typename Facts, bool kIsWindow_> struct TeamShape : DecodeShape<Facts>
   NSA_DEVICE static constexpr bool attends(int32 branch) { return kBranches >> branch & 1; }
   static constexpr bool kReadsCompressed = !kIsWindow && Shape::kCompressed;
 
-  // In a cluster of 16 blocks the part of a window of 512 keys is one tile of the window's team.
-  static constexpr int32 kKeyTile = kIsWindow ? 32 : Facts::kKeyTile;
-  static constexpr int32 kStages = kIsWindow ? 2 : Facts::kStages;
-  static constexpr int32 kStageBytes = kKeyTile * (Shape::kKPitch + Shape::kVPitch);
+  // In a cluster of 16 blocks the part of a window of 512 keys is two pieces.
+  static constexpr int32 kStages = kIsWindow ? 4 : Facts::kStages;
+  static constexpr int32 kPieceBytes = kPieceKeys * (Shape::kKPitch + Shape::kVPitch);
+  static constexpr int32 kLeastBytes = 4 * (16 + 8) * Shape::kHeads; // for 16 columns of results
+  static constexpr int32 kStageBytes = kPieceBytes > kLeastBytes ? kPieceBytes : kLeastBytes;
 
-  // A warp attends pieces of 16 keys of a tile for 16 heads. As many warps as a tile has pieces divide the keys among
-  // them. Warps that are left divide the columns of V, and make the same scores. If the columns of a warp would take
-  // more registers than a thread has, or if a tile has no room for the results of all warps that divide the keys, half
-  // as many divide the keys, and more the columns.
-  static constexpr int32 kMostColumns = Shape::kHasWindowTeam ? 64 : 128;
-  static constexpr int32 kPieces = kKeyTile / kPieceKeys;
+  // A warp attends pieces of 16 keys for 16 heads. The warps of the same heads deal the pieces out among them, one
+  // after the other. If all columns of V would take more registers than a thread has, or if there are more warps than
+  // stages, some warps attend the same piece: they make the same scores and divide the columns.
+  static constexpr int32 kMostColumns = 64;
   static constexpr int32 kHeadWarps = kWarps / Shape::kHeadTiles; // for the same heads
-  static constexpr int32 kMostKeyWarps = kPieces < kHeadWarps ? kPieces : kHeadWarps;
-  static constexpr bool kWide = Shape::kVPad * kMostKeyWarps / kHeadWarps > kMostColumns;
-  static constexpr bool kCrowded = kStageBytes < 4 * kMostKeyWarps * Shape::kHeads * (16 + 8);
-  static constexpr int32 kKeyWarps = kMostKeyWarps > 1 && (kWide || kCrowded) ? kMostKeyWarps / 2 : kMostKeyWarps;
-  static constexpr int32 kColumnWarps = kHeadWarps / kKeyWarps;
+  NSA_DEVICE static constexpr int32 column_warps() {
+    int32 warps = 1;
+    while (warps < kHeadWarps && (Shape::kVPad > warps * kMostColumns || kHeadWarps > warps * kStages))
+      warps *= 2;
+    return warps;
+  }
+  static constexpr int32 kColumnWarps = column_warps();
+  static constexpr int32 kKeyWarps = kHeadWarps / kColumnWarps;
+  static constexpr int32 kReaders = kWarps / kKeyWarps;          // warps that attend the same piece
   static constexpr int32 kColumns = Shape::kVPad / kColumnWarps; // of a warp
-  static_assert(kPieces % kKeyWarps == 0 && kColumns % 16 == 0 && kColumns <= 128, "warps divide a tile evenly");
+  static_assert(kHeadWarps % kColumnWarps == 0 && kColumns % 16 == 0 && kColumns <= 128, "warps divide columns evenly");
+  static_assert(kKeyWarps <= kStages, "each warp keeps its last piece of a branch");
+  // A warp that attends takes every kKeyWarps-th piece, and a loader every kLoaders-th. Pieces of the same barrier are
+  // a multiple of both apart.
+  static constexpr int32 kRingBarriers = least_multiple(kStages, least_multiple(kKeyWarps, kLoaders));
 
-  // The warps of a team add up their results of a branch in the memory of its last tile, as many columns at a time as
-  // fit: a multiple of 16. Rows lie eight numbers further apart than their length. So the four rows that half a warp
-  // stores at once, eight numbers of each, lie in different banks.
-  static constexpr int32 kMostMergeColumns = (kStageBytes / (4 * kKeyWarps * Shape::kHeads) - 8) / 16 * 16;
+  // The warps of a team add up their results of a branch in the memory of the last piece of each, as many columns at a
+  // time as fit: a multiple of 16. Rows lie eight numbers further apart than their length. So the four rows that half a
+  // warp stores at once, eight numbers of each, lie in different banks.
+  static constexpr int32 kMostMergeColumns = (kStageBytes / (4 * Shape::kHeads) - 8) / 16 * 16;
   static constexpr int32 kMergeColumns = kMostMergeColumns < Shape::kVPad ? kMostMergeColumns : Shape::kVPad;
   static constexpr int32 kMergePitch = kMergeColumns + 8;
-  static_assert(kMergeColumns > 0, "a tile has room for the results of all warps");
 
   // Offsets in shared memory of what the team has for itself. The ring comes first. A window has one branch.
   static constexpr int32 kPartBranches = kIsWindow ? 1 : kDecodeBranches;
   static constexpr int32 kPartsInTeam = kStages * kStageBytes; // [branch][key warp][head]
   static constexpr int32 kSourcesInTeam =
-      kPartsInTeam + 8 * kPartBranches * kKeyWarps * Shape::kHeads; // [row of a tile]: key, value
-  static constexpr int32 kRingBarriersInTeam = kSourcesInTeam + 16 * kKeyTile;
-  static constexpr int32 kTeamBytes = round_up(kRingBarriersInTeam + 16 * kStages, 16);
+      kPartsInTeam + 8 * kPartBranches * kKeyWarps * Shape::kHeads; // [loader][row of a piece]: key, value
+  static constexpr int32 kRingBarriersInTeam = kSourcesInTeam + 16 * kLoaders * kPieceKeys;
+  static constexpr int32 kTeamBytes = kRingBarriersInTeam + 16 * kRingBarriers;
 };
 
 template <typename Facts> NSA_DEVICE constexpr int32 window_team_bytes() {
@@ -93,15 +107,16 @@ template <typename Facts, bool kIsWindow> struct DecodeTeam : TeamShape<Facts, k
       kPartialsAt + 4 * kDecodeBranches * kCluster * Shape::kSlice;                       // [branch][rank][head]
   static constexpr int32 kNormsAt = kSoftmaxAt + 8 * kDecodeBranches * kCluster * kHeads; // [head]
   static constexpr int32 kGatesAt = kNormsAt + 4 * kHeads;                                // [branch][head]
-  static constexpr int32 kScoresAt = kGatesAt + 4 * kDecodeBranches * kHeads;             // [head][compressed key]
-  static constexpr int32 kImportanceAt =
-      kScoresAt + (kRanks ? 4 * Shape::kGroup * Shape::kScorePitch : 0);                         // [compressed key]
-  static constexpr int32 kBlockScoresAt = kImportanceAt + (kRanks ? 4 * Shape::kScorePitch : 0); // [selection block]
+  static constexpr int32 kPooledAt = kGatesAt + 4 * kDecodeBranches * kHeads;             // [head][piece][reached block]
+  static constexpr int32 kReferencesAt =
+      kPooledAt + (kRanks ? 4 * Shape::kGroup * Shape::kPoolPitch : 0); // [head][piece]
+  static constexpr int32 kBlockScoresAt =
+      round_up(kReferencesAt + (kRanks ? 4 * Shape::kGroup * Shape::kLocalPieces : 0), 16); // [selection block]
   static constexpr int32 kCandidateScoresAt = kBlockScoresAt + (kRanks ? 4 * round_up(Shape::kShare, 4) : 0);
   static constexpr int32 kCandidateBlocksAt = kCandidateScoresAt + (kRanks ? 4 * round_up(Shape::kCandidates, 4) : 0);
   static constexpr int32 kBestScoresAt = kCandidateBlocksAt + (kRanks ? 4 * round_up(Shape::kCandidates, 4) : 0);
-  static constexpr int32 kBestBlocksAt = kBestScoresAt + (Shape::kGathers ? 4 * round_up(Shape::kCandidates, 4) : 0);
-  static constexpr int32 kListAt = kBestBlocksAt + (Shape::kGathers ? 4 * round_up(Shape::kCandidates, 4) : 0);
+  static constexpr int32 kBestBlocksAt = kBestScoresAt + 4 * Shape::kBest;
+  static constexpr int32 kListAt = kBestBlocksAt + 4 * Shape::kBest;
   static constexpr int32 kFreshAt =
       kListAt + (Shape::kHasSel ? 4 * round_up(Facts::kSelCount, 4) : 0); // a new compressed row
   static constexpr int32 kTableAt =
@@ -118,17 +133,18 @@ template <typename Team> struct DecodeMemory {
 
   // What the team has for itself.
   NSA_DEVICE unsigned char *keys(int32 stage) const { return base + Team::kRingAt + stage * Team::kStageBytes; }
-  NSA_DEVICE unsigned char *values(int32 stage) const { return keys(stage) + Team::kKeyTile * Team::kKPitch; }
+  NSA_DEVICE unsigned char *values(int32 stage) const { return keys(stage) + kPieceKeys * Team::kKPitch; }
   // The maximum and the sum of a head over the keys of a warp: two floats.
   NSA_DEVICE float *part(int32 branch, int32 key_warp, int32 head) const {
     const int32 number = Team::kPartBranches == 1 ? key_warp : branch * Team::kKeyWarps + key_warp;
     return floats(Team::kPartsAt) + 2 * (number * Team::kHeads + head);
   }
-  // Where the row of a tile and its value lie in global memory (DecodeLoader::Address): two numbers.
+  // Where the key of a row and its value lie in global memory (DecodeLoader::Address): two numbers. Each loader has
+  // kPieceKeys rows.
   NSA_DEVICE uint64 *sources(int32 row) const { return reinterpret_cast<uint64 *>(base + Team::kSourcesAt) + 2 * row; }
-  // The mbarriers of a stage of the ring: its tile has come, and its tile was read.
-  NSA_DEVICE unsigned char *full(int32 stage) const { return base + Team::kRingBarriersAt + 8 * stage; }
-  NSA_DEVICE unsigned char *empty(int32 stage) const { return full(Team::kStages + stage); }
+  // The mbarriers of a piece: it has come, and it was read (RingPlace).
+  NSA_DEVICE unsigned char *full(int32 number) const { return base + Team::kRingBarriersAt + 8 * number; }
+  NSA_DEVICE unsigned char *empty(int32 number) const { return full(Team::kRingBarriers + number); }
 
   // What all teams share.
   NSA_DEVICE unsigned char *queries(int32 tile) const { return base + Team::kQueriesAt + tile * Team::kQueryBytes; }
@@ -140,6 +156,13 @@ template <typename Team> struct DecodeMemory {
   // The maximum and the sum of a head: two floats.
   NSA_DEVICE float *softmax(int32 branch, int32 rank, int32 head) const {
     return floats(Team::kSoftmaxAt) + 2 * ((branch * Team::kCluster + rank) * Team::kHeads + head);
+  }
+  // The weighted sums of powers of a piece's scores, and what they are relative to (PooledScores).
+  NSA_DEVICE float *pooled(int32 head, int32 piece) const {
+    return floats(Team::kPooledAt) + head * Team::kPoolPitch + piece * Team::kReach;
+  }
+  NSA_DEVICE float &reference(int32 head, int32 piece) const {
+    return floats(Team::kReferencesAt)[head * Team::kLocalPieces + piece];
   }
   NSA_DEVICE int32 *list() const { return numbers(Team::kListAt); }
   NSA_DEVICE unsigned char *fresh() const { return base + Team::kFreshAt; }

@@ -1,0 +1,151 @@
+// The importance of selection blocks (docs/specification.md, section 5): sums of the probabilities of compressed keys,
+// weighted with the tokens that a compressed and a selection block share.
+//
+// The probabilities are known when all blocks of the cluster have sent their maxima and sums. Until then a block keeps,
+// for each head and each piece of 16 keys, the weighted sums of the powers 2^(score - reference) for the selection
+// blocks that the piece reaches: a number for each selection block instead of one for each compressed key. The sums are
+// a product of the powers with the weights. Each power is split into three bf16, which together have all of its digits.
+//
+// A reference is a multiple of 64 in base 2. So most pieces have the same, and equal scores stay equal.
+#pragma once
+
+#include "sm90/decode_attend.cuh"
+
+namespace nsa {
+
+// Which selection blocks the keys of a piece reach. A selection block `own` of the block has the keys from
+// own * kInner on, kInner + kBefore of them. Numbers count from the first key and the first selection block that the
+// block owns.
+template <typename Team> struct PieceBlocks {
+  static constexpr int32 kTaps = Team::kInner + Team::kBefore;
+  static constexpr int32 kStrides = Team::kBefore + 1; // of a compressed block
+  // The first selection block that the first piece reaches is -kBack.
+  static constexpr int32 kBack = (Team::kBefore + Team::kInner - 1) / Team::kInner;
+  // All pieces lie alike.
+  static constexpr bool kAligned = kPieceKeys % Team::kInner == 0;
+
+  // The first selection block that the piece reaches.
+  NSA_DEVICE static int32 first(int32 piece) {
+    return (piece * kPieceKeys + kBack * Team::kInner - Team::kBefore) / Team::kInner - kBack;
+  }
+
+  // The tokens, in units of the stride, that a compressed block shares with a selection block, of which it is the
+  // key number `tap`.
+  NSA_DEVICE static int32 weight(int32 tap) {
+    return tap < 0 || tap >= kTaps ? 0 : min(tap + 1, Team::kInner) - max(tap + 1 - kStrides, 0);
+  }
+};
+
+// Adds up the powers of the scores of a warp's pieces.
+template <typename Team> struct PooledScores {
+  using Blocks = PieceBlocks<Team>;
+  static constexpr int32 kTiles = (Team::kReach + kTileColumns - 1) / kTileColumns; // of eight selection blocks
+  static constexpr float kUnit = 64;                                                // of references
+
+  NSA_DEVICE PooledScores(const DecodeMemory<Team> &memory, const DecodePlace &place, const WarpPlace<Team> &at,
+                          float scale)
+      : memory(memory), place(place), at(at), scale(scale) {
+    if constexpr (Blocks::kAligned)
+      make_weights(0);
+  }
+
+  // Takes the scores of a piece. `tops` are the maxima of the thread's rows. Of a piece that is not `whole` some keys
+  // may not exist.
+  NSA_DEVICE void add(const PieceScores &s, const float (&tops)[2], int32 piece, bool whole) {
+    if (at.column_warp != 0)
+      return;
+    if constexpr (!Blocks::kAligned)
+      make_weights(piece);
+    uint32 powers[3][4]; // as left operands
+#pragma unroll
+    for (int32 row = 0; row < 2; ++row) {
+      const float reference = tops[row] == -infinity() ? 0 : floorf(fmaf(tops[row], scale / kUnit, 0.5f)) * kUnit;
+      if (at.lane % 4 == 0 && at.head(row) < Team::kGroup)
+        memory.reference(at.head(row), piece) = reference;
+#pragma unroll
+      for (int32 half = 0; half < 2; ++half) {
+        float rest[2];
+#pragma unroll
+        for (int32 index = 0; index < 2; ++index) {
+          const int32 key = piece * kPieceKeys + half * 8 + at.lane % 4 * 2 + index;
+          const bool exists = whole || (key < place.past_key - place.first_key && place.first_key + key >= 0);
+          const float power = exp2_approx(fmaf(s[half][2 * row + index], scale, -reference));
+          rest[index] = exists ? power : 0;
+        }
+#pragma unroll
+        for (int32 part = 0; part < 3; ++part) {
+          const Pair<bf16> pair = Pair<bf16>::make(rest[0], rest[1]);
+          powers[part][2 * half + row] = pair.bits;
+          rest[0] -= to_float(pair.get(0));
+          rest[1] -= to_float(pair.get(1));
+        }
+      }
+    }
+#pragma unroll
+    for (int32 tile = 0; tile < kTiles; ++tile) {
+      float sums[4] = {};
+#pragma unroll
+      for (int32 part = 2; part >= 0; --part)
+        mma_m16n8k16(bf16{}, sums, powers[part], weights[tile][0], weights[tile][1]);
+#pragma unroll
+      for (int32 i = 0; i < 4; ++i) {
+        const int32 block = tile * kTileColumns + at.lane % 4 * 2 + i % 2;
+        if (at.head(i / 2) < Team::kGroup && block < Team::kReach)
+          memory.pooled(at.head(i / 2), piece)[block] = sums[i];
+      }
+    }
+  }
+
+private:
+  // The weights of 16 keys for eight selection blocks as a right operand.
+  NSA_DEVICE void make_weights(int32 piece) {
+#pragma unroll
+    for (int32 tile = 0; tile < kTiles; ++tile) {
+      const int32 block = Blocks::first(piece) + tile * kTileColumns + at.lane / 4;
+      const int32 tap = piece * kPieceKeys + at.lane % 4 * 2 - block * Team::kInner;
+#pragma unroll
+      for (int32 half = 0; half < 2; ++half)
+        weights[tile][half] = Pair<bf16>::make(static_cast<float>(Blocks::weight(tap + 8 * half)),
+                                               static_cast<float>(Blocks::weight(tap + 8 * half + 1)))
+                                  .bits;
+    }
+  }
+
+  const DecodeMemory<Team> memory;
+  const DecodePlace &place;
+  const WarpPlace<Team> &at;
+  const float scale;
+  uint32 weights[kTiles][2];
+};
+
+// In the place of the references come the factors that make probabilities of the powers. The norms of the compressed
+// branch are made: a norm is what is added to a score in base 2 to make it the logarithm of a probability. A head
+// without weight adds nothing to any block. A head that met a NaN makes the importance of all blocks NaN.
+template <typename Team> NSA_DEVICE void make_pool_factors(const DecodeMemory<Team> &memory, int32 pieces) {
+  const float *norms = memory.floats(Team::kNormsAt);
+#pragma unroll 1
+  for (int32 i = Team::thread(); i < pieces * Team::kGroup; i += Team::kThreads) {
+    const int32 head = i % Team::kGroup;
+    float &number = memory.reference(head, i / Team::kGroup);
+    number = exp2_approx(number + norms[head]);
+  }
+}
+
+// The importance of a selection block of the block, in units of the stride. Heads are added in their order.
+template <typename Team>
+NSA_DEVICE float importance_of(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 own) {
+  using Blocks = PieceBlocks<Team>;
+  const int32 first = own * Team::kInner;
+  const int32 past = min(first + Blocks::kTaps, place.past_key - place.first_key);
+  float sum = 0;
+#pragma unroll 1
+  for (int32 piece = first / kPieceKeys; piece * kPieceKeys < past; ++piece) {
+    const int32 block = own - Blocks::first(piece);
+#pragma unroll 8
+    for (int32 head = 0; head < Team::kGroup; ++head)
+      sum = fmaf(memory.pooled(head, piece)[block], memory.reference(head, piece), sum);
+  }
+  return sum;
+}
+
+} // namespace nsa
