@@ -55,16 +55,17 @@
 // A stage of a ring has one piece of 16 keys, and then 16 columns of the results of all heads.
 //! const   piece_bytes = max(16 * (2 * (qk_pad + v_pad) + 32), 96 * heads)
 // The window has a team of its own where another branch is attended beside it, where four warps have registers for the
-// results of all heads, where its four pieces fit beside twelve of the main team.
+// results of all heads, where its four pieces fit beside eight of the main team, and where the main team has so few
+// pieces that latency counts more than instructions.
 //! const   pieces = ceildiv((compressed ? ceildiv(room, cmp_stride) : 0) + sel_count * sel_block, 16 * cluster)
 //! const   team_bytes = 4 * piece_bytes + 32 * heads + 512
-//! const   team_fits = fixed_bytes + team_bytes + 12 * piece_bytes <= 232448
+//! const   team_fits = fixed_bytes + team_bytes + 8 * piece_bytes <= 232448 && pieces <= 96
 //! const   window_team = branches > 4 && heads * v_pad <= 8192 && team_fits
 //! const   shared_bytes = fixed_bytes + (window_team ? team_bytes : 0) + stages * piece_bytes
 //! require shared_bytes <= 232448
 // More blocks share the latency of the keys of one pair of a sequence and a head, but more clusters than fit at once
 // take turns. Few multiprocessors have 15 free neighbours.
-//! const   turns = ceildiv(pairs, cluster == 16 ? 4 : cluster == 8 ? 15 : 128 / cluster)
+//! const   turns = ceildiv(pairs, cluster == 16 ? 4 : cluster == 8 ? 15 : cluster == 4 ? 30 : 128 / cluster)
 //! cost    turns * (80 + pieces * 12 / min(stages, 12))
 //! shared  shared_bytes
 //! grid    cluster * max_seqlen_q, kv_heads, batch

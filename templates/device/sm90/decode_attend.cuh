@@ -12,8 +12,8 @@
 
 namespace nsa {
 
-// Which heads, pieces and columns of V a warp takes, and which of them the thread holds. A product with 16 rows leaves a
-// thread two of them, `lane / 4` and the eighth behind it.
+// Which heads, pieces and columns of V a warp takes, and which of them the thread holds. A product with 16 rows leaves
+// a thread two of them, `lane / 4` and the eighth behind it.
 template <typename Team> struct WarpPlace {
   int32 warp = Team::thread() / kWarpSize;
   int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;

@@ -131,7 +131,11 @@ template <typename Team> NSA_DEVICE void make_pool_factors(const DecodeMemory<Te
   }
 }
 
-// The importance of a selection block of the block, in units of the stride. Heads are added in their order.
+// Lanes that add up the importance of a selection block together.
+inline constexpr int32 kAdders = 8;
+
+// The importance of a selection block of the block, in units of the stride. kAdders neighbouring lanes ask for one
+// selection block, and all lanes of the warp ask.
 template <typename Team>
 NSA_DEVICE float importance_of(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 own) {
   using Blocks = PieceBlocks<Team>;
@@ -141,10 +145,13 @@ NSA_DEVICE float importance_of(const DecodeMemory<Team> &memory, const DecodePla
 #pragma unroll 1
   for (int32 piece = first / kPieceKeys; piece * kPieceKeys < past; ++piece) {
     const int32 block = own - Blocks::first(piece);
-#pragma unroll 8
-    for (int32 head = 0; head < Team::kGroup; ++head)
+#pragma unroll
+    for (int32 head = threadIdx.x % kAdders; head < Team::kGroup; head += kAdders)
       sum = fmaf(memory.pooled(head, piece)[block], memory.reference(head, piece), sum);
   }
+#pragma unroll
+  for (int32 distance = 1; distance < kAdders; distance *= 2)
+    sum += shuffle_xor(sum, distance);
   return sum;
 }
 

@@ -129,28 +129,26 @@ private:
     return aligned;
   }
 
-  // The compressed key of a row of a piece, or -1 if the row does not lie in the pools or has no value.
+  // The compressed key of a row of a piece, or -1 if the row does not lie in the pools. A row that does not exist may
+  // be any that the query attends: its weight is 0.
   NSA_DEVICE int32 pool_key(int32 piece, int32 row) const {
-    const int32 key = place.first_key + piece * kPieceKeys + row;
-    const bool in_pools = Team::kHasCmp && key >= place.attended_key && key < place.past_key &&
-                          piece * kPieceKeys + row != ring.fresh_row;
-    return in_pools ? key : -1;
+    const int32 key = max(min(place.first_key + piece * kPieceKeys + row, place.past_key - 1), 0);
+    return Team::kHasCmp && !(place.uses_fresh() && key == place.fresh_key) ? key : -1;
   }
 
   // The token of a row of the window or of the selected part, or -1 if the row does not lie in the pools.
   NSA_DEVICE int32 pool_token(int32 piece, int32 row) const {
+    constexpr int32 kBlock = Team::Facts::kSelBlock;
     const int32 before = ring.cmp_pieces + ring.win_pieces;
     int32 token;
-    int32 past = Team::Facts::kAppends ? place.cached() : place.position + 1;
     if (piece < before) {
-      token = place.first_token + (piece - ring.cmp_pieces) * kPieceKeys + row;
-      past = min(past, place.past_token);
+      token = min(place.first_token + (piece - ring.cmp_pieces) * kPieceKeys + row, place.past_token - 1);
     } else {
-      const int32 key = (piece - before) * kPieceKeys + row;
-      token = key < ring.sel_keys ? ring.selected_token(key) : past;
-      past = min(past, place.position + 1);
+      token = ring.selected_token(min((piece - before) * kPieceKeys + row, ring.sel_keys - 1));
+      if (token > place.position)
+        token = token / kBlock * kBlock;
     }
-    return token < past ? token : -1;
+    return Team::Facts::kAppends && token >= place.cached() ? -1 : token;
   }
 
   // Where a row lies: chunks from the beginning of the pools.

@@ -10,14 +10,11 @@ namespace nsa {
 
 // The score of a selection block. Forced blocks have the score +inf, and NaN is below all numbers. All scores are sums
 // of probabilities, so no number is below 0.
-template <typename Team>
-NSA_DEVICE float block_score(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 own, int32 init_blocks,
+NSA_DEVICE float block_score(const DecodePlace &place, int32 own, float importance, int32 init_blocks,
                              int32 local_blocks) {
   const int32 block = place.first_block + own;
-  if (block < init_blocks || block >= place.blocks - local_blocks)
-    return infinity();
-  const float score = importance_of(memory, place, own);
-  return score == infinity() ? 3.402823466e38f : score != score ? -1.0f : score;
+  const float number = importance == infinity() ? 3.402823466e38f : importance != importance ? -1.0f : importance;
+  return block < init_blocks || block >= place.blocks - local_blocks ? infinity() : number;
 }
 
 // Lanes that count together what comes before a score.
@@ -133,16 +130,18 @@ template <typename Team> NSA_DEVICE void push_candidates(const DecodeMemory<Team
       candidate_blocks[first + own] = place.first_block + own;
     }
   } else if constexpr (Team::kGathers) {
-    // Few scores are ranked in one turn of the threads.
-    const bool few = owned <= Team::kThreads / kCounters;
-    const int32 best = gather_best(memory, scores, owned,
-                                   few ? -infinity() : least_of_best(scores, owned, place.proposed),
-                                   [&](int32 own) { return place.first_block + own; });
-    const float *best_scores = memory.floats(Team::kBestScoresAt);
-    rank_scores<Team>(best_scores, best, [&](int32 i, int32 slot) {
+    const bool gathers = owned > Team::kThreads / kCounters; // few scores are ranked in one turn of the threads
+    const int32 *best_blocks = memory.numbers(Team::kBestBlocksAt);
+    int32 count = owned;
+    if (gathers) {
+      count = gather_best(memory, scores, owned, least_of_best(scores, owned, place.proposed),
+                          [&](int32 own) { return place.first_block + own; });
+      scores = memory.floats(Team::kBestScoresAt);
+    }
+    rank_scores<Team>(scores, count, [&](int32 i, int32 slot) {
       if (slot < place.proposed) {
-        candidate_scores[first + slot] = best_scores[i];
-        candidate_blocks[first + slot] = memory.numbers(Team::kBestBlocksAt)[i];
+        candidate_scores[first + slot] = scores[i];
+        candidate_blocks[first + slot] = gathers ? best_blocks[i] : place.first_block + i;
       }
     });
   }
@@ -171,9 +170,14 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePla
   meet<Team>();
   const int32 owned = place.past_block - place.first_block;
 #pragma unroll 1
-  for (int32 own = Team::thread(); own < round_up(owned, 4); own += Team::kThreads)
-    memory.floats(Team::kBlockScoresAt)[own] =
-        own < owned ? block_score(memory, place, own, init_blocks, local_blocks) : -infinity();
+  for (int32 first = 0; first < owned; first += Team::kThreads / kAdders) {
+    const int32 own = first + Team::thread() / kAdders;
+    const float importance = importance_of(memory, place, min(own, owned - 1));
+    if (own < owned && threadIdx.x % kAdders == 0)
+      memory.floats(Team::kBlockScoresAt)[own] = block_score(place, own, importance, init_blocks, local_blocks);
+  }
+  if (const int32 behind = owned + Team::thread(); behind < round_up(owned, 4))
+    memory.floats(Team::kBlockScoresAt)[behind] = -infinity();
   // No block sends what stands behind the last candidate.
   const int32 candidates = Team::kCluster * place.proposed;
   if (const int32 behind = candidates + Team::thread(); behind < round_up(candidates, 4))
