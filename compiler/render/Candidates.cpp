@@ -28,6 +28,7 @@ public:
     NSA_RETURN_IF_ERROR(checkFixed());
     NSA_RETURN_IF_ERROR(pinChoices(pinned));
 
+    values = given;
     std::vector<size_t> digits(choices.size(), 0);
     do {
       NSA_RETURN_IF_ERROR(consider(digits));
@@ -114,11 +115,8 @@ private:
 
   Status consider(const std::vector<size_t> &digits) {
     TemplateCandidate candidate;
-    Values &values = candidate.values = given;
-    for (size_t i = 0; i < choices.size(); ++i) {
+    for (size_t i = 0; i < choices.size(); ++i)
       values.set(choices[i].name, choices[i].values[digits[i]]);
-      candidate.config[choices[i].name] = std::to_string(choices[i].values[digits[i]]);
-    }
 
     for (size_t i = 0; i < header.steps.size(); ++i) {
       const TemplateHeader::Step &step = header.steps[i];
@@ -150,7 +148,10 @@ private:
     }
     if (header.cost.isPresent())
       NSA_RETURN_IF_ERROR(evaluate(header.cost, values, candidate.cost));
+    for (size_t i = 0; i < choices.size(); ++i)
+      candidate.config[choices[i].name] = std::to_string(choices[i].values[digits[i]]);
     candidate.configText = formatValues(candidate.config);
+    candidate.values = values;
     admissible.push_back(std::move(candidate));
     return Status::ok();
   }
@@ -172,6 +173,9 @@ private:
 
   const TemplateHeader &header;
   Values given; // with 0 for values that problems of this operator lack
+  // Of the candidate that is considered. A line names only what earlier lines declare, so it never finds a value of the
+  // candidate before. Most candidates are removed, and a copy of all values for each would take long.
+  Values values;
   const ResourceLimits &limits;
   std::vector<TemplateHeader::Choice> choices; // with pinned values applied
   std::vector<TemplateCandidate> admissible;

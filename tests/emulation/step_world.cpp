@@ -86,9 +86,11 @@ private:
     result.lse = top + std::log(total);
     for (int j = 0; j < count; ++j) {
       w[static_cast<size_t>(j)] /= total;
-      if (value)
-        for (int i = 0; i < p.vDim; ++i)
-          result.out[static_cast<size_t>(i)] += w[static_cast<size_t>(j)] * values.get(value(j) + i);
+      if (!value)
+        continue;
+      const uint16_t *row = value(j);
+      for (int i = 0; i < p.vDim; ++i)
+        result.out[static_cast<size_t>(i)] += w[static_cast<size_t>(j)] * values.get(row + i);
     }
     return result;
   }
