@@ -112,6 +112,17 @@ TEST_P(DecodeStep, DrawnCases) {
     run(draw(static_cast<uint64_t>(i) + 1));
 }
 
+// The sums of equal blocks are equal to the last bit, wherever the blocks lie among the pieces of keys.
+TEST_P(DecodeStep, EqualBlocksAreListedByNumber) {
+  for (int i = 0; problem().hasSel && i < cases(6); ++i) {
+    StepCase test;
+    test.seed = static_cast<uint64_t>(i) + 1;
+    test.equalKeys = true;
+    test.lengths = {problem().room - 1 - 37 * i % (problem().room / 4)};
+    run(test);
+  }
+}
+
 // A barrier that is missing shows here, and so does a sum whose order is not fixed.
 TEST_P(DecodeStep, TheOrderOfThreadsDoesNotMatter) {
   for (int i = 0; i < cases(4); ++i) {

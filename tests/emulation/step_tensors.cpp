@@ -124,7 +124,7 @@ void StepTensors::make() {
       for (int c = 0; c < visible(length(s) + (p.appends ? 0 : newTokens(s))); ++c)
         for (int head = 0; head < heads; ++head) {
           if (test.equalKeys)
-            std::fill_n(compressed(kComp, s, c, head), p.qkDim, uint16_t{0});
+            std::fill_n(compressed(kComp, s, c, head), p.qkDim, kComp.bits(0.3F));
           else
             fill(kComp, compressed(kComp, s, c, head), p.qkDim, 1);
           fill(vComp, compressed(vComp, s, c, head), p.vDim, 1);

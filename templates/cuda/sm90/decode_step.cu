@@ -33,9 +33,12 @@
 //! const   ranks = branches / 2 % 2 != 0 && room_blocks > sel_count
 //! const   compressed = branches % 2 != 0 || ranks
 //! const   share = ceildiv(room_blocks, cluster), kept = min(sel_count, share)
-// Compressed keys that a block scores are attended in pieces of 16, and a piece reaches so many selection blocks.
-//! const   local_pieces = ceildiv(share * inner + before, 16)
-//! const   reach = 16 % inner == 0 ? 15 / inner + ceildiv(before, inner) + 1 : (15 + before) / inner + 2
+// A block scores the compressed keys of its selection blocks, and of `back` selection blocks in front of them, in
+// pieces of 16. The keys of a unit belong to the same selection blocks.
+//! const   back = ceildiv(before, inner)
+//! const   unit = inner % 16 == 0 ? 16 : inner % 8 == 0 ? 8 : inner % 4 == 0 ? 4 : 2 - inner % 2
+//! require min(inner, before + 1) <= 256
+//! const   local_pieces = ceildiv((share + back) * inner, 16), reach = 16 / unit * (back + 1)
 //! const   pool_pitch = roundup(max(local_pieces * reach - 8, 0), 32) + 8
 //! const   slice = roundup(ceildiv(group * v_dim, cluster), 4)
 // Shared memory beside the ring of keys: queries, results and sums of all blocks, scores of selection, and the rest.

@@ -1,51 +1,40 @@
 // The importance of selection blocks (docs/specification.md, section 5): sums of the probabilities of compressed keys,
 // weighted with the tokens that a compressed and a selection block share.
 //
-// The probabilities are known when all blocks of the cluster have sent their maxima and sums. Until then a block keeps,
-// for each head and each piece of 16 keys, the weighted sums of the powers 2^(score - reference) for the selection
-// blocks that the piece reaches: a number for each selection block instead of one for each compressed key. The sums are
-// a product of the powers with the weights. Each power is split into three bf16, which together have all of its digits.
+// The probabilities are known when all blocks of the cluster have sent their maxima and sums. Until then a block keeps
+// weighted sums of the powers 2^(score - reference), for each head and each piece of 16 keys. Of a piece there is a sum
+// for each unit of keys and each selection block that the unit reaches: half as many numbers as keys, for the usual
+// sizes. The sums are a product of the powers with the weights. Each power is split into three bf16, which together
+// have all of its digits.
 //
-// A reference is a multiple of 64 in base 2. So most pieces have the same, and equal scores stay equal.
+// Selection blocks whose keys have equal scores get equal sums: all blocks are added up from units in the same order,
+// and most pieces have the same reference, because it is a multiple of 64 in base 2.
 #pragma once
 
 #include "sm90/decode_attend.cuh"
 
 namespace nsa {
 
-// Which selection blocks the keys of a piece reach. A selection block `own` of the block has the keys from
-// own * kInner on, kInner + kBefore of them. Numbers count from the first key and the first selection block that the
-// block owns.
-template <typename Team> struct PieceBlocks {
-  static constexpr int32 kTaps = Team::kInner + Team::kBefore;
-  static constexpr int32 kStrides = Team::kBefore + 1; // of a compressed block
-  // The first selection block that the first piece reaches is -kBack.
-  static constexpr int32 kBack = (Team::kBefore + Team::kInner - 1) / Team::kInner;
-  // All pieces lie alike.
-  static constexpr bool kAligned = kPieceKeys % Team::kInner == 0;
-
-  // The first selection block that the piece reaches.
-  NSA_DEVICE static int32 first(int32 piece) {
-    return (piece * kPieceKeys + kBack * Team::kInner - Team::kBefore) / Team::kInner - kBack;
-  }
-
-  // The tokens, in units of the stride, that a compressed block shares with a selection block, of which it is the
-  // key number `tap`.
-  NSA_DEVICE static int32 weight(int32 tap) {
-    return tap < 0 || tap >= kTaps ? 0 : min(tap + 1, Team::kInner) - max(tap + 1 - kStrides, 0);
-  }
-};
+// The tokens, in units of the stride, that a compressed key shares with the selection block which comes `later`
+// selection blocks behind its own. `key` counts from the block's first key, where a selection block begins.
+template <typename Team> NSA_DEVICE int32 shared_tokens(int32 key, int32 later) {
+  constexpr int32 kStrides = Team::kBefore + 1; // of a compressed block
+  const int32 tap = key % Team::kInner + Team::kBefore - later * Team::kInner;
+  if (tap < 0 || tap >= Team::kInner + Team::kBefore)
+    return 0;
+  return min(tap + 1, Team::kInner) - max(tap + 1 - kStrides, 0);
+}
 
 // Adds up the powers of the scores of a warp's pieces.
 template <typename Team> struct PooledScores {
-  using Blocks = PieceBlocks<Team>;
-  static constexpr int32 kTiles = (Team::kReach + kTileColumns - 1) / kTileColumns; // of eight selection blocks
-  static constexpr float kUnit = 64;                                                // of references
+  static constexpr int32 kTiles = (Team::kReach + kTileColumns - 1) / kTileColumns; // of eight sums
+  static constexpr float kGrain = 64;                                               // of references
+  static constexpr bool kAlike = kPieceKeys % Team::kInner == 0;                    // all pieces have the same weights
 
   NSA_DEVICE PooledScores(const DecodeMemory<Team> &memory, const DecodePlace &place, const WarpPlace<Team> &at,
                           float scale)
       : memory(memory), place(place), at(at), scale(scale) {
-    if constexpr (Blocks::kAligned)
+    if constexpr (kAlike)
       make_weights(0);
   }
 
@@ -54,12 +43,12 @@ template <typename Team> struct PooledScores {
   NSA_DEVICE void add(const PieceScores &s, const float (&tops)[2], int32 piece, bool whole) {
     if (at.column_warp != 0)
       return;
-    if constexpr (!Blocks::kAligned)
+    if constexpr (!kAlike)
       make_weights(piece);
     uint32 powers[3][4]; // as left operands
 #pragma unroll
     for (int32 row = 0; row < 2; ++row) {
-      const float reference = tops[row] == -infinity() ? 0 : floorf(fmaf(tops[row], scale / kUnit, 0.5f)) * kUnit;
+      const float reference = tops[row] == -infinity() ? 0 : floorf(fmaf(tops[row], scale / kGrain, 0.5f)) * kGrain;
       if (at.lane % 4 == 0 && at.head(row) < Team::kGroup)
         memory.reference(at.head(row), piece) = reference;
 #pragma unroll
@@ -89,25 +78,29 @@ template <typename Team> struct PooledScores {
         mma_m16n8k16(bf16{}, sums, powers[part], weights[tile][0], weights[tile][1]);
 #pragma unroll
       for (int32 i = 0; i < 4; ++i) {
-        const int32 block = tile * kTileColumns + at.lane % 4 * 2 + i % 2;
-        if (at.head(i / 2) < Team::kGroup && block < Team::kReach)
-          memory.pooled(at.head(i / 2), piece)[block] = sums[i];
+        const int32 column = tile * kTileColumns + at.lane % 4 * 2 + i % 2;
+        if (at.head(i / 2) < Team::kGroup && column < Team::kReach)
+          memory.pooled(at.head(i / 2), piece)[column] = sums[i];
       }
     }
   }
 
 private:
-  // The weights of 16 keys for eight selection blocks as a right operand.
+  // The weights of 16 keys for eight sums as a right operand.
   NSA_DEVICE void make_weights(int32 piece) {
 #pragma unroll
     for (int32 tile = 0; tile < kTiles; ++tile) {
-      const int32 block = Blocks::first(piece) + tile * kTileColumns + at.lane / 4;
-      const int32 tap = piece * kPieceKeys + at.lane % 4 * 2 - block * Team::kInner;
+      const int32 column = tile * kTileColumns + at.lane / 4;
+      const auto weight = [&](int32 key) {
+        return key / Team::kUnit == column / (Team::kBack + 1)
+                   ? static_cast<float>(shared_tokens<Team>(piece * kPieceKeys + key, column % (Team::kBack + 1)))
+                   : 0.0f;
+      };
 #pragma unroll
-      for (int32 half = 0; half < 2; ++half)
-        weights[tile][half] = Pair<bf16>::make(static_cast<float>(Blocks::weight(tap + 8 * half)),
-                                               static_cast<float>(Blocks::weight(tap + 8 * half + 1)))
-                                  .bits;
+      for (int32 half = 0; half < 2; ++half) {
+        const int32 key = half * 8 + at.lane % 4 * 2;
+        weights[tile][half] = Pair<bf16>::make(weight(key), weight(key + 1)).bits;
+      }
     }
   }
 
@@ -138,17 +131,22 @@ inline constexpr int32 kAdders = 8;
 // selection block, and all lanes of the warp ask.
 template <typename Team>
 NSA_DEVICE float importance_of(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 own) {
-  using Blocks = PieceBlocks<Team>;
-  const int32 first = own * Team::kInner;
-  const int32 past = min(first + Blocks::kTaps, place.past_key - place.first_key);
+  constexpr int32 kUnits = Team::kInner / Team::kUnit; // of a selection block
+  const int32 keys = place.past_key - place.first_key;
   float sum = 0;
-#pragma unroll 1
-  for (int32 piece = first / kPieceKeys; piece * kPieceKeys < past; ++piece) {
-    const int32 block = own - Blocks::first(piece);
 #pragma unroll
-    for (int32 head = threadIdx.x % kAdders; head < Team::kGroup; head += kAdders)
-      sum = fmaf(memory.pooled(head, piece)[block], memory.reference(head, piece), sum);
-  }
+  for (int32 later = Team::kBack; later >= 0; --later)
+#pragma unroll
+    for (int32 of = 0; of < kUnits; ++of) {
+      const int32 unit = (own + Team::kBack - later) * kUnits + of;
+      if (unit * Team::kUnit >= keys)
+        continue;
+      const int32 piece = unit * Team::kUnit / kPieceKeys;
+      const int32 column = unit % (kPieceKeys / Team::kUnit) * (Team::kBack + 1) + later;
+#pragma unroll
+      for (int32 head = threadIdx.x % kAdders; head < Team::kGroup; head += kAdders)
+        sum = fmaf(memory.pooled(head, piece)[column], memory.reference(head, piece), sum);
+    }
 #pragma unroll
   for (int32 distance = 1; distance < kAdders; distance *= 2)
     sum += shuffle_xor(sum, distance);

@@ -160,7 +160,7 @@ template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 
   const bool scores = Shape::kHasCmp || place.ranks;
   const bool owns = place.past_block > place.first_block;
   place.attended_key = place.first_block * Shape::kInner;
-  place.first_key = place.attended_key - (place.ranks ? Shape::kBefore : 0);
+  place.first_key = place.attended_key - (place.ranks ? Shape::kBack * Shape::kInner : 0);
   // The last selection blocks of a sequence may have no visible key.
   place.past_key =
       scores && owns ? max(min(place.past_block * Shape::kInner, visible), place.first_key) : place.first_key;

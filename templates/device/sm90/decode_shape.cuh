@@ -72,8 +72,10 @@ template <typename Facts_> struct DecodeShape {
   static constexpr bool kRanks = Facts::kRanks != 0;
   static constexpr bool kCompressed = kHasCmp || kRanks; // compressed keys are read
   static constexpr int32 kShare = Facts::kShare;
+  static constexpr int32 kBack = Facts::kBack; // selection blocks that a compressed key may reach behind its own
+  static constexpr int32 kUnit = Facts::kUnit; // compressed keys that reach the same selection blocks
   static constexpr int32 kLocalPieces = Facts::kLocalPieces; // of compressed keys that a block scores
-  static constexpr int32 kReach = Facts::kReach;             // selection blocks that a piece reaches
+  static constexpr int32 kReach = Facts::kReach;             // sums of a piece: [unit][reached selection block]
   static constexpr int32 kPoolPitch = Facts::kPoolPitch;
   static constexpr int32 kKept = Facts::kKept; // selection blocks that a block proposes for the list
   static constexpr int32 kCandidates = kCluster * kKept;
