@@ -98,7 +98,7 @@ protected:
 };
 
 TEST_P(DecodeStep, TheFirstTokens) {
-  for (int length : {0, 1, problem().cmpBlock - 1, problem().cmpBlock}) {
+  for (int length : {0, 1, problem().cmpBlock - 2, problem().cmpBlock - 1, problem().cmpBlock}) {
     StepCase test;
     test.lengths = {length};
     test.window = 60;
@@ -123,6 +123,20 @@ TEST_P(DecodeStep, EqualBlocksAreListedByNumber) {
   }
 }
 
+// Rows that do not exist have greater scores, and no part in the importance of blocks. The last length makes a row.
+TEST_P(DecodeStep, LowScoresKeepTheirDigits) {
+  const int last = problem().room - problem().cmpStride;
+  for (int i = 0; problem().hasSel && i < cases(4); ++i) {
+    StepCase test;
+    test.seed = static_cast<uint64_t>(i) + 1;
+    test.level = -300;
+    test.equalKeys = true;
+    test.shift = i % 2 == 0 ? 2 : 0;
+    test.lengths = {last - last % problem().cmpStride - 1 - i / 2};
+    run(test);
+  }
+}
+
 // A barrier that is missing shows here, and so does a sum whose order is not fixed.
 TEST_P(DecodeStep, TheOrderOfThreadsDoesNotMatter) {
   for (int i = 0; i < cases(4); ++i) {
@@ -134,7 +148,7 @@ TEST_P(DecodeStep, TheOrderOfThreadsDoesNotMatter) {
   }
 }
 
-// Memory that is used again for each tile needs a barrier in front of its next use, whatever a tile is used for.
+// Memory that is used again for each piece of keys needs a barrier in front of its next use.
 TEST_P(DecodeStep, AStarvedWarpMissesNothing) {
   for (int i = 0; i < (problem().hasCmp ? cases(4) : cases(200)); ++i) {
     StepCase test;

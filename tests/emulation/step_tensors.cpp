@@ -90,9 +90,23 @@ void StepTensors::make() {
         for (int head = 0; head < ofHeads; ++head)
           fill(tensor, tensor.row(entry, time, head), columns, scale);
   };
+  // With queries of ones, keys of one number have all the same score.
+  const float keyOfLevel = test.level / std::sqrt(static_cast<float>(p.qkDim)) / 1.4426950408889634F;
+  const auto level = [&](const Owned &tensor, uint16_t *row, float value) {
+    if (test.level != 0)
+      std::fill_n(row, p.qkDim, tensor.bits(value));
+  };
+  const auto levelRows = [&](const Owned &tensor, int ofHeads, float value) {
+    for (int entry = 0; entry < rowEntries; ++entry)
+      for (int time = 0; time < rows; ++time)
+        for (int head = 0; head < ofHeads; ++head)
+          level(tensor, tensor.row(entry, time, head), value);
+  };
   newRows(q, p.qkDim, heads * p.group, test.sharpness);
+  levelRows(q, heads * p.group, 1);
   if (test.ownQCmp) {
     newRows(qCmp, p.qkDim, heads * p.group, test.sharpness);
+    levelRows(qCmp, heads * p.group, 1);
   } else {
     qCmp.isBf16 = q.isBf16;
     qCmp.view = q.view;
@@ -127,12 +141,14 @@ void StepTensors::make() {
             std::fill_n(compressed(kComp, s, c, head), p.qkDim, kComp.bits(0.3F));
           else
             fill(kComp, compressed(kComp, s, c, head), p.qkDim, 1);
+          level(kComp, compressed(kComp, s, c, head), keyOfLevel);
           fill(vComp, compressed(vComp, s, c, head), p.vDim, 1);
           if (c == test.oddKey)
             compressed(kComp, s, c, head)[1] = kComp.bits(test.oddValue);
         }
     if (p.appends) {
       newRows(kCmp, p.qkDim, heads, 1);
+      levelRows(kCmp, heads, keyOfLevel);
       newRows(vCmp, p.vDim, heads, 1);
       place(kRaw, {batch, p.cmpBlock, heads}, p.qkDim, 2, true);
       place(vRaw, {batch, p.cmpBlock, heads}, p.vDim, 2, true);
@@ -140,6 +156,7 @@ void StepTensors::make() {
         for (int t = std::max(length(s) - p.cmpBlock, 0); t < length(s); ++t)
           for (int head = 0; head < heads; ++head) {
             fill(kRaw, kRaw.row(s, t % p.cmpBlock, head), p.qkDim, 1);
+            level(kRaw, kRaw.row(s, t % p.cmpBlock, head), keyOfLevel);
             fill(vRaw, vRaw.row(s, t % p.cmpBlock, head), p.vDim, 1);
           }
     }

@@ -26,6 +26,7 @@ struct StepCase {
   int shift = 0;          // bytes that tensors begin behind a multiple of 16
   float sharpness = 4;    // of the queries
   bool equalKeys = false; // all compressed keys are equal, so all selection blocks tie
+  float level = 0;        // if not 0, the score of all compressed keys in base 2
   int oddKey = -1;        // a compressed key and a token that hold oddValue
   float oddValue = 0;
   uint64_t seed = 1;  // of the data

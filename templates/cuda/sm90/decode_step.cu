@@ -26,7 +26,7 @@
 //! const   appends = cmp_kind == mean
 //! const   sigmoid_gates = gate == sigmoid, softmax_gates = gate == softmax
 //! choice  cluster = 1 | 2 | 4 | 8 | 16
-//! choice  stages = 4 | 8 | 12 | 16
+//! choice  stages = 4 | 8 | 12
 //! const   heads = group > 32 ? 64 : roundup(group, 16), qk_pad = roundup(qk_dim, 32), v_pad = roundup(v_dim, 64)
 //! const   inner = sel_block / cmp_stride, before = cmp_block / cmp_stride - 1
 //! const   room_blocks = ceildiv(room, sel_block)
@@ -37,8 +37,8 @@
 // pieces of 16. The keys of a unit belong to the same selection blocks.
 //! const   back = ceildiv(before, inner)
 //! const   unit = inner % 16 == 0 ? 16 : inner % 8 == 0 ? 8 : inner % 4 == 0 ? 4 : 2 - inner % 2
-//! require min(inner, before + 1) <= 256
-//! const   local_pieces = ceildiv((share + back) * inner, 16), reach = 16 / unit * (back + 1)
+//! require ranks * min(inner, before + 1) <= 256
+//! const   local_pieces = ceildiv((share + back) * inner, 16), reach = roundup(16 / unit * (back + 1), 2)
 //! const   pool_pitch = roundup(max(local_pieces * reach - 8, 0), 32) + 8
 //! const   slice = roundup(ceildiv(group * v_dim, cluster), 4)
 // Shared memory beside the ring of keys: queries, results and sums of all blocks, scores of selection, and the rest.
@@ -52,7 +52,7 @@
 //! const   page_count = page_size == 0 ? 0 : ceildiv(room, max(page_size, 1))
 //! const   table_entries = appends && page_count <= 4096 ? page_count : 0
 // Maxima and sums of the warps for each head, addresses of rows, barriers and gaps.
-//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 6144 + 768 + 1024
+//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 3072 + 768 + 1024
 //! const   query_bytes = (1 + compressed) * heads * (2 * qk_pad + 16)
 //! const   fixed_bytes = exchange_bytes + rank_bytes + rest_bytes + query_bytes
 // A stage of a ring has one piece of 16 keys, and then 16 columns of the results of all heads.
@@ -66,10 +66,11 @@
 //! const   window_team = branches > 4 && heads * v_pad <= 8192 && team_fits
 //! const   shared_bytes = fixed_bytes + (window_team ? team_bytes : 0) + stages * piece_bytes
 //! require shared_bytes <= 232448
-// More blocks share the latency of the keys of one pair of a sequence and a head, but more clusters than fit at once
-// take turns. Few multiprocessors have 15 free neighbours.
+// More blocks share the keys of one pair of a sequence and a head, but more clusters than fit at once take turns. Few
+// multiprocessors have 15 free neighbours: clusters of 16 are fast where there are 4, and 15 of 8 and 30 of 4 run at
+// once. A turn takes the time of 80 pieces beside its own, and a short ring makes pieces wait.
 //! const   turns = ceildiv(pairs, cluster == 16 ? 4 : cluster == 8 ? 15 : cluster == 4 ? 30 : 128 / cluster)
-//! cost    turns * (80 + pieces * 12 / min(stages, 12))
+//! cost    turns * (80 + pieces * 12 / stages)
 //! shared  shared_bytes
 //! grid    cluster * max_seqlen_q, kv_heads, batch
 //! const   all_threads = window_team ? 512 : 384
@@ -135,12 +136,6 @@ using MainTeam = DecodeTeam<Facts, false>;
 using WindowTeam = DecodeTeam<Facts, true>;
 
 ${arguments}
-
-// A thread does not end before its copies.
-NSA_DEVICE void finish_copies() {
-  commit_copies();
-  wait_copies<0>();
-}
 
 // Reports a broken rule once for its sequence. The arguments differ between kernels, so what uses them is a template.
 template <typename Args> NSA_DEVICE void report_code(const Args &args, const DecodePlace &place, int32 code) {

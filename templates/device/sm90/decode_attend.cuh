@@ -25,9 +25,8 @@ template <typename Team> struct WarpPlace {
   NSA_DEVICE int32 head(int32 half) const { return first_head + half * 8 + lane / 4; }
 };
 
-// The queries of the warp's heads as left operands. As many steps of the product as fit stay in registers: a block of
-// 16 warps has 128 registers for a thread, and one of 12 warps has 168. The window's team loads its queries for each
-// piece, because it has few pieces.
+// The queries of the warp's heads as left operands. As many steps of the product as fit stay in registers: a thread has
+// 128 of them in a block of 16 warps. The window's team loads its queries for each piece, because it has few pieces.
 template <typename Team> struct DecodeQueries {
   static constexpr int32 kSteps = Team::kQkPad / 16;
   static constexpr int32 kRegisters = (Team::kIsWindow ? 0 : 48) - Team::kColumns / 2;
@@ -60,7 +59,7 @@ using PieceScores = float[2][4];
 // The state of a branch: the maxima of the thread's two heads over the warp's keys, the thread's part of their sums,
 // and the warp's columns of the result.
 template <typename Team> struct DecodeState {
-  static constexpr int32 kTiles = Team::kColumns / 8;
+  static constexpr int32 kTiles = Team::kColumns / kTileColumns;
 
   NSA_DEVICE void clear() {
     m[0] = m[1] = -infinity();
@@ -181,13 +180,13 @@ template <typename Team> struct DecodeAttention {
   // `keep(s, tops, piece, whole)` sees the scores of a piece, their maxima, and whether the query attends all its keys.
   template <typename Keep> NSA_DEVICE void attend(const BranchKeys &keys, unsigned char *queries_at, const Keep &keep) {
     state.clear();
-    begin.piece += pieces;
+    first.piece += pieces;
     pieces = keys.pieces;
     if (attends())
       queries.load(queries_at, at);
 #pragma unroll 1
     for (int32 piece = at.key_warp; piece < pieces; piece += Team::kKeyWarps) {
-      const RingPlace<Team> place = {begin.piece + piece};
+      const RingPlace<Team> place = {first.piece + piece};
       const int32 stage = place.stage();
       ring.take(place);
       PieceScores s;
@@ -210,13 +209,13 @@ template <typename Team> struct DecodeAttention {
 
   // Whether the warp attends a piece of the branch.
   NSA_DEVICE bool attends() const { return at.key_warp < pieces; }
-  // The number of warps that divide the pieces of the branch and have one.
-  NSA_DEVICE int32 parts() const { return min(pieces, Team::kKeyWarps); }
+  // The number of key warps that have a piece of the branch.
+  NSA_DEVICE int32 holders() const { return min(pieces, Team::kKeyWarps); }
   // The memory of the last piece of the warp, which no longer needs it, and the memory of the last pieces of all warps
   // in the order of the stream.
-  NSA_DEVICE unsigned char *own_part() const { return ring.memory.keys(last.stage()); }
-  NSA_DEVICE unsigned char *part(int32 number) const {
-    return ring.memory.keys(RingPlace<Team>{begin.piece + pieces - parts() + number}.stage());
+  NSA_DEVICE unsigned char *own_memory() const { return ring.memory.keys(last.stage()); }
+  NSA_DEVICE unsigned char *piece_memory(int32 number) const {
+    return ring.memory.keys(RingPlace<Team>{first.piece + pieces - holders() + number}.stage());
   }
   // The warp needs the memory of its last piece no longer.
   NSA_DEVICE void release() const {
@@ -266,7 +265,7 @@ private:
     }
   }
 
-  RingPlace<Team> begin; // of the first piece of the branch
+  RingPlace<Team> first; // of the first piece of the branch
   RingPlace<Team> last;  // of the warp's last piece
 };
 

@@ -138,9 +138,9 @@ NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemo
                               int32 branch, int32 message) {
   constexpr int32 kQuads = Team::kMergeColumns / 4;
   const WarpPlace<Team> &at = attention.at;
-  const int32 parts = attention.parts(); // 0 in a block without keys of the branch, which sends zeros
+  const int32 holders = attention.holders(); // 0 in a block without keys of the branch, which sends zeros
   const bool attends = attention.attends();
-  float *own = reinterpret_cast<float *>(attention.own_part());
+  float *own = reinterpret_cast<float *>(attention.own_memory());
   if (attends)
 #pragma unroll
     for (int32 row = 0; row < 2; ++row) {
@@ -177,9 +177,10 @@ NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemo
       float sum[4] = {};
 #pragma unroll
       for (int32 of = 0; of < Team::kKeyWarps; ++of) {
-        if (of >= parts)
+        if (of >= holders)
           break;
-        const float *row = reinterpret_cast<const float *>(attention.part(of)) + head * Team::kMergePitch + column;
+        const float *row =
+            reinterpret_cast<const float *>(attention.piece_memory(of)) + head * Team::kMergePitch + column;
         const Chunk quad = *reinterpret_cast<const Chunk *>(row);
 #pragma unroll
         for (int32 j = 0; j < 4; ++j)
@@ -192,8 +193,8 @@ NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemo
   meet<Team>(); // all have read the last columns
   if constexpr (Team::kQkDim < Team::kQkPad) {
 #pragma unroll 1
-    for (int32 of = 0; of < parts; ++of)
-      clear_padding<Team>(attention.part(of), kPieceKeys);
+    for (int32 of = 0; of < holders; ++of)
+      clear_padding<Team>(attention.piece_memory(of), kPieceKeys);
     meet<Team>();
   }
   attention.release();

@@ -20,47 +20,54 @@ namespace nsa {
 template <typename Team> NSA_DEVICE int32 shared_tokens(int32 key, int32 later) {
   constexpr int32 kStrides = Team::kBefore + 1; // of a compressed block
   const int32 tap = key % Team::kInner + Team::kBefore - later * Team::kInner;
-  if (tap < 0 || tap >= Team::kInner + Team::kBefore)
-    return 0;
-  return min(tap + 1, Team::kInner) - max(tap + 1 - kStrides, 0);
+  return tap < 0 ? 0 : min(tap + 1, Team::kInner) - max(tap + 1 - kStrides, 0);
 }
 
 // Adds up the powers of the scores of a warp's pieces.
 template <typename Team> struct PooledScores {
-  static constexpr int32 kTiles = (Team::kReach + kTileColumns - 1) / kTileColumns; // of eight sums
-  static constexpr float kGrain = 64;                                               // of references
-  static constexpr bool kAlike = kPieceKeys % Team::kInner == 0;                    // all pieces have the same weights
+  static constexpr int32 kTiles = Team::kRanks ? (Team::kReach + kTileColumns - 1) / kTileColumns : 1; // of eight sums
+  static constexpr float kGrain = 64;                                                                  // of references
+  static constexpr bool kAlike = kPieceKeys % Team::kInner == 0; // all pieces have the same weights
 
   NSA_DEVICE PooledScores(const DecodeMemory<Team> &memory, const DecodePlace &place, const WarpPlace<Team> &at,
                           float scale)
       : memory(memory), place(place), at(at), scale(scale) {
-    if constexpr (kAlike)
+    if constexpr (Team::kRanks && kAlike)
       make_weights(0);
   }
 
-  // Takes the scores of a piece. `tops` are the maxima of the thread's rows. Of a piece that is not `whole` some keys
-  // may not exist.
-  NSA_DEVICE void add(const PieceScores &s, const float (&tops)[2], int32 piece, bool whole) {
-    if (at.column_warp != 0)
+  // Takes the scores of a piece, and their maxima in the thread's rows. Of a piece that is not `whole` some keys may
+  // not exist. The warps that attend the same piece have the same scores, and take turns.
+  NSA_DEVICE void add(const PieceScores &given, const float (&given_tops)[2], int32 piece, bool whole) {
+    if (piece / Team::kKeyWarps % Team::kColumnWarps != at.column_warp)
       return;
+    PieceScores s;
+    float tops[2] = {given_tops[0], given_tops[1]};
+#pragma unroll
+    for (int32 half = 0; half < 2; ++half)
+#pragma unroll
+      for (int32 i = 0; i < 4; ++i)
+        s[half][i] = given[half][i];
+    if (!whole) {
+      hide_missing(s, piece);
+      find_tops(tops, s);
+    }
     if constexpr (!kAlike)
       make_weights(piece);
     uint32 powers[3][4]; // as left operands
 #pragma unroll
     for (int32 row = 0; row < 2; ++row) {
-      const float reference = tops[row] == -infinity() ? 0 : floorf(fmaf(tops[row], scale / kGrain, 0.5f)) * kGrain;
+      // Without a score above -inf all powers are 0, and so is the factor of the reference.
+      const bool empty = tops[row] == -infinity();
+      const float reference = empty ? 0 : floorf(fmaf(tops[row], scale / kGrain, 0.5f)) * kGrain;
       if (at.lane % 4 == 0 && at.head(row) < Team::kGroup)
-        memory.reference(at.head(row), piece) = reference;
+        memory.reference(at.head(row), piece) = empty ? -infinity() : reference;
 #pragma unroll
       for (int32 half = 0; half < 2; ++half) {
         float rest[2];
 #pragma unroll
-        for (int32 index = 0; index < 2; ++index) {
-          const int32 key = piece * kPieceKeys + half * 8 + at.lane % 4 * 2 + index;
-          const bool exists = whole || (key < place.past_key - place.first_key && place.first_key + key >= 0);
-          const float power = exp2_approx(fmaf(s[half][2 * row + index], scale, -reference));
-          rest[index] = exists ? power : 0;
-        }
+        for (int32 index = 0; index < 2; ++index)
+          rest[index] = exp2_approx(fmaf(s[half][2 * row + index], scale, -reference));
 #pragma unroll
         for (int32 part = 0; part < 3; ++part) {
           const Pair<bf16> pair = Pair<bf16>::make(rest[0], rest[1]);
@@ -77,15 +84,29 @@ template <typename Team> struct PooledScores {
       for (int32 part = 2; part >= 0; --part)
         mma_m16n8k16(bf16{}, sums, powers[part], weights[tile][0], weights[tile][1]);
 #pragma unroll
-      for (int32 i = 0; i < 4; ++i) {
-        const int32 column = tile * kTileColumns + at.lane % 4 * 2 + i % 2;
-        if (at.head(i / 2) < Team::kGroup && column < Team::kReach)
-          memory.pooled(at.head(i / 2), piece)[column] = sums[i];
+      for (int32 row = 0; row < 2; ++row) {
+        const int32 column = tile * kTileColumns + at.lane % 4 * 2;
+        if (at.head(row) < Team::kGroup && column < Team::kReach)
+          *reinterpret_cast<Pair<float> *>(memory.pooled(at.head(row), piece) + column) =
+              Pair<float>::make(sums[2 * row], sums[2 * row + 1]);
       }
     }
   }
 
 private:
+  // Makes the scores of keys that do not exist -inf.
+  NSA_DEVICE void hide_missing(PieceScores &s, int32 piece) const {
+#pragma unroll
+    for (int32 half = 0; half < 2; ++half)
+#pragma unroll
+      for (int32 index = 0; index < 2; ++index) {
+        const int32 key = piece * kPieceKeys + half * 8 + at.lane % 4 * 2 + index;
+        const bool exists = key < place.past_key - place.first_key && place.first_key + key >= 0;
+        s[half][index] = exists ? s[half][index] : -infinity();
+        s[half][2 + index] = exists ? s[half][2 + index] : -infinity();
+      }
+  }
+
   // The weights of 16 keys for eight sums as a right operand.
   NSA_DEVICE void make_weights(int32 piece) {
 #pragma unroll

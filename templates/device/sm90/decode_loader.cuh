@@ -1,5 +1,5 @@
-// The warps that fill the ring of keys of a team. The warps that attend are so few that the time of a tile is the
-// number of their instructions: finding and loading rows would double it.
+// The warps that fill the ring of keys of a team. The warps that attend are so few that the time of a piece is
+// the number of their instructions: finding and loading rows would double it.
 //
 // The loaders deal the pieces out among them. Each lane finds one row of the key and of the value, and hands its place
 // to the lanes that copy neighbouring parts of the row.
@@ -44,9 +44,7 @@ template <typename Team, typename Arguments> struct DecodeLoader {
           barrier_arrive(shared_address(memory.full(at.barrier())));
       }
     }
-    // A thread does not end before its copies.
-    commit_copies();
-    wait_copies<0>();
+    finish_copies();
   }
 
 private:
@@ -92,9 +90,7 @@ private:
     const int32 row = ring.fresh_row - piece * kPieceKeys;
     if (!(Team::kReadsCompressed && piece < ring.cmp_pieces && row >= 0 && row < kPieceKeys))
       return aligned;
-    // The copies write zeros in the place of the row.
-    commit_copies();
-    wait_copies<0>();
+    finish_copies(); // they write zeros in the place of the row
     await_fresh<Team>();
     copy_fresh(row, stage);
     return false;
@@ -129,8 +125,9 @@ private:
     return aligned;
   }
 
-  // The compressed key of a row of a piece, or -1 if the row does not lie in the pools. A row that does not exist may
-  // be any that the query attends: its weight is 0.
+  // The compressed key of a row of a piece, or -1 if the row does not lie in the pools or its value is not to be read.
+  // In the place of a row that does not exist comes one that the query attends. Its weight is 0, which makes NaN of a
+  // value that is infinite or NaN, as the output is then.
   NSA_DEVICE int32 pool_key(int32 piece, int32 row) const {
     const int32 key = max(min(place.first_key + piece * kPieceKeys + row, place.past_key - 1), 0);
     return Team::kHasCmp && !(place.uses_fresh() && key == place.fresh_key) ? key : -1;

@@ -157,7 +157,7 @@ template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 
   place.first_block = min(place.rank * share, place.blocks);
   place.past_block = min(place.first_block + share, place.blocks);
 
-  const bool scores = Shape::kHasCmp || place.ranks;
+  const bool scores = (Shape::kHasCmp || place.ranks) && visible > 0;
   const bool owns = place.past_block > place.first_block;
   place.attended_key = place.first_block * Shape::kInner;
   place.first_key = place.attended_key - (place.ranks ? Shape::kBack * Shape::kInner : 0);

@@ -46,8 +46,10 @@ template <typename Team> inline constexpr int32 kFreshParties = Team::kThreads +
 template <typename Team> NSA_DEVICE void announce_fresh() { named_barrier_arrive(kFreshMade, kFreshParties<Team>); }
 template <typename Team> NSA_DEVICE void await_fresh() { named_barrier_sync(kFreshMade, kFreshParties<Team>); }
 
-// Where a piece of the stream is. Its barriers are more than its stage's: each barrier is waited for by one warp alone.
-// A warp that waits for a parity must have seen the phase before, or it takes the phase before that for its own.
+// Where a piece of the stream is. A warp that waits for a parity must know that the phase before is over, or it takes
+// an older phase of the same parity for its own. So there are more barriers than stages: within a branch the same warps
+// wait for all phases of a barrier, and between branches all warps of the team meet (push_softmax). The same loader
+// waits for all phases of an empty barrier.
 template <typename Team> struct RingPlace {
   NSA_DEVICE int32 stage() const { return piece % Team::kStages; }
   NSA_DEVICE int32 barrier() const { return piece % Team::kRingBarriers; }

@@ -73,6 +73,12 @@ NSA_DEVICE void copy_row(unsigned char *target, const T *source, int32 part, boo
   }
 }
 
+// A thread does not end before its copies.
+NSA_DEVICE void finish_copies() {
+  commit_copies();
+  wait_copies<0>();
+}
+
 // Whether all rows begin at multiples of 16 bytes. Absent tensors do not count.
 template <typename... Views> NSA_DEVICE bool rows_aligned(const Views &...views) {
   return ((!views.present() || views.rows_aligned()) & ...);

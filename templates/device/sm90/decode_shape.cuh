@@ -55,8 +55,8 @@ template <typename Facts_> struct DecodeShape {
   static constexpr int32 kQkPad = Facts::kQkPad;
   static constexpr int32 kVPad = Facts::kVPad;
 
-  // Rows of a tile in shared memory lie 16 bytes further apart than their length. So the eight rows that ldmatrix reads
-  // at once lie in different banks.
+  // Rows of a piece in shared memory lie 16 bytes further apart than their length. So the eight rows that ldmatrix
+  // reads at once lie in different banks.
   static constexpr int32 kKPitch = 2 * kQkPad + 16;
   static constexpr int32 kVPitch = 2 * kVPad + 16;
 

@@ -107,7 +107,7 @@ template <typename Facts, bool kIsWindow> struct DecodeTeam : TeamShape<Facts, k
       kPartialsAt + 4 * kDecodeBranches * kCluster * Shape::kSlice;                       // [branch][rank][head]
   static constexpr int32 kNormsAt = kSoftmaxAt + 8 * kDecodeBranches * kCluster * kHeads; // [head]
   static constexpr int32 kGatesAt = kNormsAt + 4 * kHeads;                                // [branch][head]
-  static constexpr int32 kPooledAt = kGatesAt + 4 * kDecodeBranches * kHeads; // [head][piece][reached block]
+  static constexpr int32 kPooledAt = kGatesAt + 4 * kDecodeBranches * kHeads; // [head][piece][unit][reached block]
   static constexpr int32 kReferencesAt =
       kPooledAt + (kRanks ? 4 * Shape::kGroup * Shape::kPoolPitch : 0); // [head][piece]
   static constexpr int32 kBlockScoresAt =
