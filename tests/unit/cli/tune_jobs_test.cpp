@@ -3,6 +3,8 @@
 #include "tools/nsa/files/find_workload.h"
 #include "tools/nsa/tune/tune_devices.h"
 
+#include "autotune/workload/stored_choices.h"
+#include "runtime/engine/choices/routes.h"
 #include "runtime/engine/graph/pipeline.h"
 
 #include <algorithm>
@@ -84,6 +86,31 @@ TEST(TuneJobs, AreOfTheSplitsThatTheRulesSet) {
   };
   EXPECT_EQ(slotsOf({}), std::vector<std::string>{"slots=32"});
   EXPECT_EQ(slotsOf({.decodeSplits = 4}), std::vector<std::string>{"slots=16"});
+}
+
+// A plan on a device with this threshold takes one kernel, and the others where it cannot be had.
+TEST(TuneJobs, AreOfTheOneLaunchThatAThresholdTakes) {
+  const Scratch scratch;
+  const Result<Workload> workload =
+      readWorkload(scratch.write("w.json", with(R"("decode": {"batch": [1], "lengths": [4096], "page_sizes": [0]})")));
+  ASSERT_TRUE(workload) << workload.status().toString();
+  KernelCache cache({.path = scratch.file("kernels.db")}, Logger({}, LogLevel::kWarning));
+  const std::string family = splitsFamily(expand({*workload})->front().spec);
+  const Status stored =
+      cache.putRoute({family, "measured", "decode.splits batch=1 seqlen_k=4096 seqlen_q=1", kTakesStep, "test", {}});
+  ASSERT_TRUE(stored.isOk()) << stored.toString();
+  const auto rolesOf = [&](const std::string &device, const RouteRules &rules) {
+    std::multiset<std::string> roles;
+    for (const TuneJob &job : *expandRouted({*workload}, rules, cache, {device}))
+      roles.insert(job.role);
+    return roles;
+  };
+  const std::multiset<std::string> usual = rolesOf("another", {});
+  EXPECT_EQ(usual.count("step"), 0u);
+  EXPECT_EQ(rolesOf("measured", {.ignoreThresholds = true}), usual);
+  std::multiset<std::string> both = usual;
+  both.insert("step");
+  EXPECT_EQ(rolesOf("measured", {}), both);
 }
 
 // Exactly what a plan of each call will look for.
