@@ -1,5 +1,5 @@
-// The warps that fill the ring of keys of a team. The warps that attend are so few that the time of a piece is
-// the number of their instructions: finding and loading rows would double it.
+// The warps that fill the ring of keys of a team. The warps that attend are so few that the time of a piece is the
+// number of their instructions: finding and loading rows would double it.
 //
 // The loaders deal the pieces out among them. Each lane finds one row of the key and of the value, and hands its place
 // to the lanes that copy neighbouring parts of the row.
@@ -126,8 +126,8 @@ private:
   }
 
   // The compressed key of a row of a piece, or -1 if the row does not lie in the pools or its value is not to be read.
-  // In the place of a row that does not exist comes one that the query attends. Its weight is 0, which makes NaN of a
-  // value that is infinite or NaN, as the output is then.
+  // In the place of a row that does not exist comes one that the query attends. Its weight there is 0. A weight of 0
+  // makes NaN of a value that is not finite, but then the output is not finite either way.
   NSA_DEVICE int32 pool_key(int32 piece, int32 row) const {
     const int32 key = max(min(place.first_key + piece * kPieceKeys + row, place.past_key - 1), 0);
     return Team::kHasCmp && !(place.uses_fresh() && key == place.fresh_key) ? key : -1;
