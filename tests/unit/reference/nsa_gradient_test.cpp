@@ -40,8 +40,8 @@ struct Problem {
   std::vector<double> dOut;
 };
 
-// Compares the slope of the loss along one element with its gradient. Where a relu turns within the step, there is
-// nothing to compare.
+// Compares the slope of the loss along one element with its gradient. Where a relu turns within the step, the slopes of
+// both sides differ, their mean is wrong by up to half of the difference, and there is nothing to compare.
 void expectSlope(const Problem &problem, OwnedTensor &tensor, std::array<int64_t, 4> at, double gradient,
                  const char *name, int &compared) {
   constexpr double kStep = 1.0 / 128; // compressed rows are rounded to fp32
@@ -54,10 +54,11 @@ void expectSlope(const Problem &problem, OwnedTensor &tensor, std::array<int64_t
     slopes[i] = (problem.loss() - loss) / (value() - before);
   }
   setElement(tensor, batch, time, head, column, before);
-  if (std::abs(slopes[1] - slopes[0]) > 0.05 * (1 + std::abs(gradient)))
+  const double limit = 5e-3 * (1 + std::abs(gradient));
+  if (std::abs(slopes[1] - slopes[0]) > 2 * limit)
     return;
   ++compared;
-  EXPECT_NEAR((slopes[0] + slopes[1]) / 2, gradient, 5e-3 * (1 + std::abs(gradient))) << name;
+  EXPECT_NEAR((slopes[0] + slopes[1]) / 2, gradient, limit) << name;
 }
 
 TEST(NsaGradient, IsTheSlopeOfTheForwardPass) {
