@@ -204,26 +204,27 @@ NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemo
 // factor of its result. A head without weight has the result 0. `use(head, lse)` gets the log-sum-exp in base 2 of each
 // head, in one thread.
 //
-// Neighbouring lanes hold what the blocks sent of one head.
+// Neighbouring lanes hold what the blocks sent of one head. Lanes without a block hold nothing.
 template <typename Team, typename Use>
 NSA_DEVICE void make_factors(const DecodeMemory<Team> &memory, int32 branch, float scale, const Use &use) {
-  constexpr int32 kCluster = Team::kCluster;
-  const int32 rank = Team::thread() % kCluster;
+  constexpr int32 kLanes = Team::kRankLanes;
+  const int32 rank = Team::thread() % kLanes;
+  const bool exists = rank < Team::kCluster;
 #pragma unroll 1
-  for (int32 first = 0; first < Team::kGroup; first += Team::kThreads / kCluster) {
-    const int32 head = first + Team::thread() / kCluster;
-    float *part = memory.softmax(branch, rank, min(head, Team::kGroup - 1));
-    const float own = part[0];
+  for (int32 first = 0; first < Team::kGroup; first += Team::kThreads / kLanes) {
+    const int32 head = first + Team::thread() / kLanes;
+    float *part = memory.softmax(branch, min(rank, Team::kCluster - 1), min(head, Team::kGroup - 1));
+    const float own = exists ? part[0] : -infinity();
     float top = own;
 #pragma unroll
-    for (int32 distance = 1; distance < kCluster; distance *= 2)
+    for (int32 distance = 1; distance < kLanes; distance *= 2)
       top = max_number(top, shuffle_xor(top, distance));
     const float weight = exp2_approx((own - (top == -infinity() ? 0 : top)) * scale);
-    float sum = part[1] * weight;
+    float sum = exists ? part[1] * weight : 0;
 #pragma unroll
-    for (int32 distance = 1; distance < kCluster; distance *= 2)
+    for (int32 distance = 1; distance < kLanes; distance *= 2)
       sum += shuffle_xor(sum, distance);
-    if (head >= Team::kGroup)
+    if (head >= Team::kGroup || !exists)
       continue;
     part[0] = sum == 0 ? 0 : weight * reciprocal_approx(sum);
     // A sum that is NaN counts as weight.

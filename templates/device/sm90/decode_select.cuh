@@ -77,11 +77,11 @@ template <typename Team>
 NSA_DEVICE float least_of_candidates(const DecodeMemory<Team> &memory, const DecodePlace &place, int32 share) {
   const int32 full = place.blocks / share;
   const int32 enough = (place.listed + full - 1) / full;
-  const int32 rank = static_cast<int32>(threadIdx.x) % kWarpSize % Team::kCluster;
+  const int32 rank = static_cast<int32>(threadIdx.x) % Team::kRankLanes;
   const float *scores = memory.floats(Team::kCandidateScoresAt);
   float least = rank < full ? scores[rank * place.proposed + enough - 1] : infinity();
 #pragma unroll
-  for (int32 distance = 1; distance < Team::kCluster; distance *= 2)
+  for (int32 distance = 1; distance < Team::kRankLanes; distance *= 2)
     least = min_number(least, shuffle_xor(least, distance));
   return least;
 }

@@ -44,6 +44,8 @@ template <typename Facts_> struct DecodeShape {
   static_assert(kAllThreads == Facts::kAllThreads, "the header states how many threads a block has");
 
   static constexpr int32 kCluster = Facts::kCluster;
+  // Neighbouring lanes that hold a number of each block each: the next power of two, because shuffles exchange by it.
+  static constexpr int32 kRankLanes = kCluster > 8 ? 16 : kCluster > 4 ? 8 : kCluster > 2 ? 4 : kCluster;
   static constexpr int32 kGroup = Facts::kGroup;
   static constexpr int32 kQkDim = Facts::kQkDim;
   static constexpr int32 kVDim = Facts::kVDim;
