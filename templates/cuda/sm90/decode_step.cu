@@ -25,7 +25,7 @@
 //! require qk_dim % 8 == 0 && v_dim % 8 == 0 && qk_dim <= 256 && v_dim <= 256 && group <= 64
 //! const   appends = cmp_kind == mean
 //! const   sigmoid_gates = gate == sigmoid, softmax_gates = gate == softmax
-//! choice  cluster = 1 | 2 | 3 | 4 | 5 | 6 | 8 | 9 | 16
+//! choice  cluster = 1 | 2 | 3 | 4 | 5 | 6 | 8 | 16
 //! choice  stages = 4 | 8 | 12
 //! const   heads = group > 32 ? 64 : roundup(group, 16), qk_pad = roundup(qk_dim, 32), v_pad = roundup(v_dim, 64)
 //! const   inner = sel_block / cmp_stride, before = cmp_block / cmp_stride - 1
@@ -70,7 +70,7 @@
 // blocks of a cluster are neighbours, so on 132 multiprocessors fewer clusters fit than 132 / cluster: an H200 told how
 // many. Of 16 blocks seven fit, and four are fast. A turn takes the time of 80 pieces beside its own, and a short ring
 // makes pieces wait.
-//! const   fit_few = cluster == 16 ? 4 : cluster == 9 ? 9 : cluster == 8 ? 15 : cluster == 6 ? 17 : 22
+//! const   fit_few = cluster == 16 ? 4 : cluster == 8 ? 15 : cluster == 6 ? 17 : 22
 //! const   fit = cluster == 4 ? 30 : cluster == 3 ? 39 : cluster < 3 ? 132 / cluster : fit_few
 //! const   turns = ceildiv(pairs, fit)
 //! cost    turns * (80 + pieces * 12 / stages)
