@@ -6,11 +6,10 @@ namespace {
 
 class BatchInvariantJob : public ProgramJob {
 protected:
-  // The kernels of a plan that may not compile.
-  nlohmann::json explained(const std::string &sizes) {
+  nlohmann::json explained(const std::string &sizes, const std::string &policy) {
     const std::string text =
         run("explain --op decode --config '" + config + "' " + sizes + " --cache " + database + " --device cpu --json",
-            0, "NSA_CACHE_PACKS=none NSA_MISS=fail");
+            0, "NSA_CACHE_PACKS=none NSA_MISS=" + policy);
     const nlohmann::json report = nlohmann::json::parse(text, nullptr, false);
     EXPECT_TRUE(report.is_object()) << text;
     return report["kernels"];
@@ -30,14 +29,16 @@ TEST_F(BatchInvariantJob, WhatIsTunedForOneSizeServesAllSizes) {
     EXPECT_EQ(kernel["has_choices"], false) << kernel.dump(1);
     EXPECT_NE(kernel.value("problem", "").find(" batch_invariant=1"), std::string::npos) << kernel.dump(1);
   }
-  const nlohmann::json small = explained("--seqlen-q 1 --seqlen-k 512"),
-                       large = explained("--batch 512 --seqlen-q 300 --seqlen-k 100000");
+  const nlohmann::json small = explained("--seqlen-q 1 --seqlen-k 512", "fail"),
+                       large = explained("--batch 512 --seqlen-q 300 --seqlen-k 100000", "fail");
   EXPECT_EQ(small, large);
   for (const nlohmann::json &kernel : small) {
     EXPECT_EQ(kernel["would"], "run what the database holds") << kernel.dump(1);
     if (kernel["part"] == "sel" || kernel["part"] == "cmp")
       EXPECT_EQ(kernel["splits"]["source"], "batch_invariant") << kernel.dump(1);
   }
+  for (const nlohmann::json &kernel : explained("--seqlen-q 1 --seqlen-k 512", "background"))
+    EXPECT_EQ(kernel["tunes_in_background"], false) << kernel.dump(1);
   // They are not measured, so a pack of measured kernels has them all the same.
   run("cache export " + scratch.file("k.nsapack") + " --tuned-only --cache " + database);
   EXPECT_EQ(runJson("cache list --cache " + scratch.file("k.nsapack"))["choices"].size(), 10u);

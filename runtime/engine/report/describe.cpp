@@ -295,7 +295,7 @@ PlanSource ExplainDescription::source() const {
 
 bool ExplainDescription::tunesInBackground() const {
   return policy == MissPolicy::kBackground && isChosen() &&
-         (decision.outdated || !(decision.tuned && decision.step == FallbackStep::kExact));
+         (decision.outdated || (isTunedProblem(problem) && !(decision.tuned && decision.step == FallbackStep::kExact)));
 }
 
 ExplainDescription::Reason ExplainDescription::reason() const {
