@@ -187,7 +187,24 @@ TEST_P(DecodeInvariant, ASequenceHasTheSameBitsInEveryPlan) {
                     amongOthers(random)));
 }
 
-// What the test above compares does differ between plans that are not batch-invariant.
+// The kernels were not chosen for the sizes of a plan, so a plan that is too large for them is refused, before and
+// after a smaller one.
+TEST_P(DecodeInvariant, APlanThatIsTooLargeForItsKernelsIsRefused) {
+  constexpr int64_t kMost = int64_t{1} << 22;
+  const auto planFor = [&](const Maxima &maxima) {
+    return tools::createPlan(session->engine(), specOfDecode(GetParam()), maxima, session->accelerator().stream())
+        .status();
+  };
+  for (int i = 0; i < 2; ++i) {
+    const Status refused = planFor({.batch = 1, .tokensQ = kMost, .seqlenQ = kMost, .seqlenK = kMost});
+    EXPECT_EQ(refused.code(), ErrorCode::kUnsupported) << refused.toString();
+    EXPECT_EQ(refused.error().field, "grid.x") << refused.toString();
+    const Status served = planFor({.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = kRoom});
+    EXPECT_TRUE(served.isOk()) << served.toString();
+  }
+}
+
+// What the test of equal bits compares does differ between plans that are not batch-invariant.
 TEST_P(DecodeInvariant, WithoutItBitsFollowThePlan) {
   if (std::string_view(kTestTemplate) == kStepTemplate)
     GTEST_SKIP() << "the forced kernel has its own geometry";
@@ -196,8 +213,13 @@ TEST_P(DecodeInvariant, WithoutItBitsFollowThePlan) {
   const NamedTensors few = bitsOf(own, 0, {.room = kRoom}, one);
   const NamedTensors many = bitsOf(own, 0, {.room = kRoom}, one, kManySequences);
   const NamedTensors prompts = bitsOf(own, 0, {.room = kRoom, .mostNew = kTokens}, one);
-  EXPECT_NE(few.at(TensorName::kOut).bytes, many.at(TensorName::kOut).bytes);
-  EXPECT_NE(few.at(TensorName::kOut).bytes, prompts.at(TensorName::kOut).bytes);
+  // Outputs of 16 bits seldom show it.
+  const auto differ = [](const NamedTensors &one, const NamedTensors &other) {
+    return std::ranges::any_of(one,
+                               [&](const auto &named) { return other.at(named.first).bytes != named.second.bytes; });
+  };
+  EXPECT_TRUE(differ(few, many));
+  EXPECT_TRUE(differ(few, prompts));
   EXPECT_TRUE(tools::checkOperator(own, many).within());
 }
 
