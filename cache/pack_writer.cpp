@@ -46,9 +46,6 @@ struct Selection {
   std::vector<StoredRoute> routes;
 };
 
-// A problem's first word is its operator.
-std::string_view operatorOf(std::string_view problem) { return problem.substr(0, problem.find(' ')); }
-
 bool takes(const PackRequest &request, const std::string &device, const std::string &name, char end) {
   const std::string op = name.substr(0, name.find(end));
   return device.find(request.device) != std::string::npos &&
@@ -60,7 +57,7 @@ Status select(CacheFile &from, const PackRequest &request, Selection &selection,
   NSA_ASSIGN_OR_RETURN(std::vector<StoredChoice> choices, from.choices());
   for (StoredChoice &choice : choices) {
     if (!takes(request, choice.device, choice.problem, ' ') ||
-        (request.tunedOnly && !choice.tuned && isTuned(operatorOf(choice.problem))))
+        (request.tunedOnly && !choice.tuned && isTunedProblem(choice.problem)))
       continue;
     auto known = selection.kernels.find(choice.content);
     if (known == selection.kernels.end()) {

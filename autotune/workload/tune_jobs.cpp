@@ -133,7 +133,7 @@ private:
       job.role = roleName(step.role, spec.op);
       job.problem = std::move(key);
       job.family = problem.kernelText();
-      job.isTuned = isTuned(step.spec.op);
+      job.isTuned = isTuned(step.spec);
       job.workloads = {workload.name};
       jobs.push_back(std::move(job));
     }

@@ -52,16 +52,30 @@ public:
         {"steps", choice.samples}, {"warm_ups", choice.warmUps}, {"tuned", choice.tuned}, {"note", kNote}};
     if (peers)
       facts["peers"] = peers->versions();
+    BenchReport::Table table = {"heads",
+                                "batch",
+                                "S",
+                                "step us = us_total",
+                                "mean us = us_mean",
+                                "worst us = us_worst",
+                                "floor us = us_floor",
+                                "dense us = us_dense",
+                                "dense by = dense_by",
+                                "warm L2 us = us_warm",
+                                "empty kernels us = us_empty",
+                                "cmp us = us_branch_cmp",
+                                "sel us = us_branch_sel",
+                                "win us = us_branch_win",
+                                "rest us = us_rest",
+                                "reads = reads_actual",
+                                "expected = reads_expected"};
+    if (std::ranges::any_of(choice.specs, [](const NamedSpec &named) { return named.spec.batchInvariant; }))
+      table.insert(table.begin() + 4, {"invariant us = us_invariant", "invariant / step = cost_invariant"});
     NSA_ASSIGN_OR_RETURN(
-        report,
-        BenchReport::create(
-            device.engine(false), choice.results, "decode", std::move(facts),
-            {"heads", "batch", "S", "step us = us_total", "mean us = us_mean", "worst us = us_worst",
-             "floor us = us_floor", "dense us = us_dense", "dense by = dense_by", "warm L2 us = us_warm",
-             "empty kernels us = us_empty", "cmp us = us_branch_cmp", "sel us = us_branch_sel",
-             "win us = us_branch_win", "rest us = us_rest", "reads = reads_actual", "expected = reads_expected"},
-            {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win", "reads_actual", "reads_expected"},
-             .fileField = "csv"}));
+        report, BenchReport::create(
+                    device.engine(false), choice.results, "decode", std::move(facts), table,
+                    {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win", "reads_actual", "reads_expected"},
+                     .fileField = "csv"}));
     for (const NamedSpec &named : choice.specs)
       for (const int64_t batch : choice.batches)
         for (const int64_t tokens : choice.tokens)
@@ -81,6 +95,23 @@ private:
         samples.push_back(milliseconds * 1e3);
     }
     return samples;
+  }
+
+  // The median step in a plan with batch_invariant. It allocates a workspace of its own, so no step that was recorded
+  // before may run afterwards.
+  Result<double> timeInvariant(tools::DecodeRun &decode, int64_t tokens) {
+    Spec spec = decode.spec();
+    spec.batchInvariant = true;
+    NSA_ASSIGN_OR_RETURN(tools::PlanHandle plan,
+                         tools::createPlan(device.engine(false), spec, decode.maxima(), accelerator.stream()));
+    NSA_RETURN_IF_ERROR(decode.allocateWorkspace(plan.get()));
+    NSA_RETURN_IF_ERROR(decode.rewind(tokens));
+    NSA_RETURN_IF_ERROR(decode.enqueue(plan.get()));
+    NSA_ASSIGN_OR_RETURN(tools::Recording step, accelerator.record([&] { return decode.enqueue(plan.get()); }));
+    NSA_RETURN_IF_ERROR(decode.rewind(tokens));
+    NSA_ASSIGN_OR_RETURN(std::vector<double> steps, time(step, true));
+    NSA_RETURN_IF_ERROR(tools::toStatus(nsa_plan_status(plan.get(), accelerator.stream(), nullptr)));
+    return median(std::move(steps));
   }
 
   // The parts of the run whose sum is the median: they add up.
@@ -153,7 +184,8 @@ private:
     if (choice.progress)
       choice.progress("decode " + named.name + ", batch " + std::to_string(batch) + ", " + std::to_string(tokens) +
                       " tokens" + (choice.tuned ? ", with tuning" : ""));
-    const Spec &spec = named.spec;
+    Spec spec = named.spec;
+    spec.batchInvariant = false;
     NSA_ASSIGN_OR_RETURN(
         const std::unique_ptr<FilledDecode> filled,
         FilledDecode::make(accelerator, spec, choice.maximaOf(batch, tokens), tokens, {TensorName::kReads}));
@@ -236,6 +268,11 @@ private:
     for (const nlohmann::json &launch : description["launches"])
       row["kernels"].push_back(
           {{"operator", launch["operator"]}, {"template", launch["template"]}, {"config", launch["config"]}});
+    if (named.spec.batchInvariant) {
+      NSA_ASSIGN_OR_RETURN(const double invariant, timeInvariant(decode, tokens));
+      row["us_invariant"] = invariant;
+      row["cost_invariant"] = invariant / cold;
+    }
     if (peers)
       addDense(row, tokens);
     return report->add(std::move(row));

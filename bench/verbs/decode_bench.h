@@ -19,7 +19,8 @@ namespace nsa::bench {
 
 // What is measured. From each cache length in `tokens`, `samples` consecutive steps run, of which the first `warmUps`
 // do not count. Each element of `specs` must be a spec of the operator decode. The page_size of a spec says whether the
-// cache is in pages. If `tuned` is true, the kernels that have more than one candidate are tuned first.
+// cache is in pages. If a spec has batch_invariant, its step is measured without and with it. If `tuned` is true, the
+// kernels that have more than one candidate are tuned first.
 struct DecodeChoice : LengthChoice {
   std::vector<int64_t> batches = {1};
   int64_t newTokens = 1; // for each sequence in a step

@@ -43,7 +43,7 @@ int64_t programsOf(const Spec &spec, const Maxima &maxima) { return countUpTo(kF
 } // namespace
 
 bool sharesKeys(const Spec &spec, const Maxima &maxima) {
-  return definitionOf(spec.op).hasCache && maxima.seqlenQ <= kMostQueries;
+  return definitionOf(spec.op).hasCache && choosingMaxima(spec, maxima).seqlenQ <= kMostQueries;
 }
 
 bool hasManyQueries(const Spec &spec, const Maxima &maxima) {
@@ -57,7 +57,8 @@ int64_t stepPairs(const Spec &spec, const Maxima &maxima) {
 
 int64_t keptOfSegment(const Spec &spec) { return (spec.selCount + kSlotGranule - 1) / kSlotGranule * kSlotGranule; }
 
-int64_t rankSegment(const Spec &spec, const Maxima &maxima) {
+int64_t rankSegment(const Spec &spec, const Maxima &ofPlan) {
+  const Maxima &maxima = choosingMaxima(spec, ofPlan);
   const int64_t blocks = (bucketOf(maxima.seqlenK) + spec.selBlock - 1) / spec.selBlock;
   if (blocks <= kFewBlocks && blocks * blocks <= kFewComparisons / programsOf(spec, maxima))
     return 0;
@@ -170,7 +171,8 @@ int64_t indexParts(const Spec &spec, const Maxima &maxima) {
                     std::max(kMostParts, least));
 }
 
-KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {
+KeySplits KeySplits::make(const Spec &spec, const Maxima &ofPlan) {
+  const Maxima &maxima = choosingMaxima(spec, ofPlan);
   const int64_t tokens = bucketOf(maxima.seqlenK);
   const std::array<int64_t, 3> keys = {spec.compressedBlocks(tokens),
                                        std::min<int64_t>(int64_t{spec.selCount} * spec.selBlock, tokens),

@@ -13,7 +13,7 @@
 namespace nsa {
 
 // Returns whether several programs share the keys of one query, as they do in a plan of decode with at most 8 queries
-// in each sequence.
+// in each sequence, and in each plan with batch_invariant.
 bool sharesKeys(const Spec &spec, const Maxima &maxima);
 // Returns whether four programs for each pair of a query and a kv head would be at least 512 programs, which fill a
 // large GPU. The function counts the queries of all sequences.
@@ -32,7 +32,7 @@ int64_t stepPairs(const Spec &spec, const Maxima &maxima);
 // power of two that is at least 128. The kernel `rank` keeps the blocks with the best scores of each segment, and the
 // kernel `choose` compares the kept blocks. The result 0 means that `rank` is not launched. `choose` then compares all
 // blocks with each other, because this costs less than the launch of `rank`. For sel_count above 64 the result is also
-// 0 where one segment would hold all blocks.
+// 0 where one segment would hold all blocks. The list does not depend on the segment.
 int64_t rankSegment(const Spec &spec, const Maxima &maxima);
 // Returns how many blocks of each segment the kernel `rank` keeps: at least sel_count, the length of a block list.
 int64_t keptOfSegment(const Spec &spec);

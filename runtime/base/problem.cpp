@@ -29,14 +29,14 @@ constexpr ProblemFieldRule kProblemFieldRules[] = {
 #include "runtime/model/problem_fields.def"
 };
 static_assert(std::ranges::is_sorted(kProblemFieldRules, {}, &ProblemFieldRule::name), "the order of a problem key");
-static_assert(kProblemFields <= 32, "Problem::present has a bit for each field");
+static_assert(kProblemFields <= 64, "Problem::present has a bit for each field");
 
 const ProblemFieldRule *findRule(std::string_view name) {
   const auto *rule = std::ranges::find(kProblemFieldRules, name, &ProblemFieldRule::name);
   return rule == std::end(kProblemFieldRules) ? nullptr : rule;
 }
 
-uint32_t bitOf(ProblemField field) { return uint32_t{1} << static_cast<uint32_t>(field); }
+uint64_t bitOf(ProblemField field) { return uint64_t{1} << static_cast<uint32_t>(field); }
 
 } // namespace
 
@@ -46,7 +46,13 @@ std::string fieldText(ProblemField field, int64_t value) {
   return " " + std::string(problemFieldName(field)) + "=" + std::to_string(value);
 }
 
-Problem Problem::take(const Spec &spec, const Maxima &maxima, uint32_t fields, uint32_t constants) {
+const Maxima &choosingMaxima(const Spec &spec, const Maxima &maxima) {
+  static constexpr Maxima kOfAllPlans{.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = int64_t{1} << 20};
+  return spec.batchInvariant ? kOfAllPlans : maxima;
+}
+
+Problem Problem::take(const Spec &spec, const Maxima &ofPlan, uint32_t fields, uint32_t constants) {
+  const Maxima &maxima = choosingMaxima(spec, ofPlan);
   const OperatorDef &def = definitionOf(spec.op);
   Problem problem(spec.op);
 #define NSA_PROBLEM_FIELD(field, name, use, presence, condition, value, values)                                        \
@@ -116,6 +122,10 @@ std::map<std::string, int64_t> Problem::buckets() const {
 bool isNamedOnlyWhereSet(std::string_view name) {
   const ProblemFieldRule *rule = findRule(name);
   return rule && rule->presence == Presence::kOnlyWhereSet;
+}
+
+bool isTunedProblem(std::string_view key) {
+  return isTuned(key.substr(0, key.find(' '))) && key.find(fieldText(ProblemField::kBatchInvariant, 1)) == key.npos;
 }
 
 bool isProblemValue(std::string_view name) { return findRule(name) != nullptr; }

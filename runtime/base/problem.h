@@ -131,9 +131,8 @@ struct Spec {
   int64_t keysMet(int64_t tokens) const;
   // Returns how many multiplications with phi's weights make one compressed key and its value.
   double phiProducts() const;
-  // Clears the page size where the operator does not read it. A page size is part of kernels' keys, and some kernels
-  // read the cache of decode under the operator of a caller that has no cache. Everything that takes a spec from a
-  // caller or a file calls this function.
+  // Clears fields that the operator does not read, and that are part of kernels' keys: some kernels of decode have the
+  // operator of a caller that has no cache. Everything that takes a spec from a caller or a file calls this function.
   void clearUnread();
   // Checks every rule of docs/specification.md 1 that concerns the operator. The error of `validate` names field, value
   // and rule.
@@ -153,6 +152,14 @@ struct Maxima {
   Status validate(const Spec &spec) const;
   bool operator==(const Maxima &) const = default;
 };
+
+// Returns the maxima by which the kernels and the splits of a plan are chosen. They are the plan's own maxima. If the
+// spec has batch_invariant, they are the same for all plans: one sequence, one new token, and a room of 2^20 tokens.
+const Maxima &choosingMaxima(const Spec &spec, const Maxima &maxima);
+
+// Returns whether kernels of this spec are measured. All plans with batch_invariant must have the same kernels, so
+// theirs are not measured.
+inline bool isTuned(const Spec &spec) { return isTuned(spec.op) && !spec.batchInvariant; }
 
 // Returns whether the tuner runs the kernel of this spec within whole calls of decode. A kernel that reads or writes
 // the pages of a cache runs in decode only.
@@ -210,9 +217,9 @@ private:
   std::string text(size_t field) const; // of a value
   std::string texts(Use use) const;     // " batch=2 kv_heads=4 ..."
 
-  uint32_t number = 0;  // of the operator
-  uint32_t present = 0; // a bit for each ProblemField
-  std::array<int32_t, kProblemFields> values = {};
+  uint64_t present = 0;                                // a bit for each ProblemField
+  uint32_t number = 0;                                 // of the operator
+  std::array<int32_t, kProblemFields | 1> values = {}; // an odd number, so that no padding follows
 };
 
 // Returns the bucket of a size: the smallest power of two that is at least `value`, and 1 for a value below 1.
@@ -224,6 +231,8 @@ constexpr uint8_t bucketBits(int64_t value) {
   return static_cast<uint8_t>(std::countr_zero(static_cast<uint64_t>(bucketOf(value))));
 }
 
+// Returns whether kernels of the problem with this key are measured.
+bool isTunedProblem(std::string_view key);
 // Returns whether a problem names the value only where it is not 0. The value of a problem that does not name it is 0.
 bool isNamedOnlyWhereSet(std::string_view name);
 bool isProblemValue(std::string_view name);

@@ -88,6 +88,8 @@ void Spec::clearUnread() {
     keyOffset = false;
   if (!(fieldsOf(op) & kMakeIndexField))
     makeIndex = false;
+  if (!(fieldsOf(op) & kBatchInvariantField))
+    batchInvariant = false;
 }
 
 int64_t Spec::forcedBlocks() const { return int64_t{initBlocks} + localBlocks; }

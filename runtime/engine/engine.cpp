@@ -26,7 +26,7 @@ bool isOfKernel(ErrorCode code) {
          code != ErrorCode::kInternal;
 }
 
-bool wantsTuning(const PlanCore::Part &part) { return part.kernel->wantsTuning(isTuned(part.step.spec.op)); }
+bool wantsTuning(const PlanCore::Part &part) { return part.kernel->wantsTuning(isTuned(part.step.spec)); }
 
 Status checkRequest(const Spec &spec, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(spec.validate());
@@ -232,6 +232,8 @@ Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Max
   NSA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanCore> core, PlanCore::make(std::move(parts)));
   for (const PlanCore::Part &part : core->parts)
     ownCounters.add(part.kernel->times);
+  // The kernels of a plan with batch_invariant were not chosen for its sizes.
+  NSA_RETURN_IF_ERROR(core->checkGrids(spec, maxima));
   return core;
 }
 

@@ -81,16 +81,17 @@ enum SpecField : uint32_t {
   kQk = 2,    // qk_dim, scale
   kV = 4,     // v_dim
   kWindowField = 8,
-  kCmpGeometry = 16,      // cmp_block, cmp_stride
-  kPhi = 32,              // cmp_kind
-  kSelGeometry = 64,      // sel_block, sel_count
-  kForced = 128,          // the fields about blocks that every query selects
-  kGates = 256,           // gate, gate_per_group, branches
-  kPages = 512,           // page_size
-  kMlp = 1024,            // mlp_hidden, mlp_activation: read if cmp_kind is mlp (Spec::fields)
-  kRotary = 2048,         // rotary_dims, rotary_base, rotary_style
-  kKeyOffsetField = 4096, // key_offset
-  kMakeIndexField = 8192, // make_index
+  kCmpGeometry = 16,            // cmp_block, cmp_stride
+  kPhi = 32,                    // cmp_kind
+  kSelGeometry = 64,            // sel_block, sel_count
+  kForced = 128,                // the fields about blocks that every query selects
+  kGates = 256,                 // gate, gate_per_group, branches
+  kPages = 512,                 // page_size
+  kMlp = 1024,                  // mlp_hidden, mlp_activation: read if cmp_kind is mlp (Spec::fields)
+  kRotary = 2048,               // rotary_dims, rotary_base, rotary_style
+  kKeyOffsetField = 4096,       // key_offset
+  kMakeIndexField = 8192,       // make_index
+  kBatchInvariantField = 16384, // batch_invariant
 };
 
 // Values that are compiled into the kernels of an operator, beside the dtype and the fields that the operator reads.

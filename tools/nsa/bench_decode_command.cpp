@@ -17,6 +17,7 @@ struct DecodeFlags {
   EngineFlags engine;
   bench::DecodeChoice choice;
   int32_t pageSize = -1; // -1: the configuration's
+  bool batchInvariant = false;
   std::string ignored;
   PeerFlags peers;
   bool json = false;
@@ -40,6 +41,7 @@ Status run(DecodeFlags &flags) {
   for (bench::NamedSpec &named : choice.specs) {
     if (flags.pageSize >= 0)
       named.spec.pageSize = flags.pageSize;
+    named.spec.batchInvariant |= flags.batchInvariant;
     NSA_RETURN_IF_ERROR(named.spec.validate());
     for (const int64_t batch : choice.batches)
       for (const int64_t tokens : choice.tokens)
@@ -122,6 +124,8 @@ void addDecodeBench(CLI::App &bench, Action &action) {
             wholeAbove0());
   addOption(*command, "--page-size N", flags->pageSize, "Tokens of a page; 0: no pages (default: the configuration's)",
             wholeFrom0());
+  command->add_flag("--batch-invariant", flags->batchInvariant,
+                    "Measure each step also in a plan with batch_invariant, and print what this costs");
   addOption(*command, "--samples,--iters N", choice.samples, "Steps from each length on", wholeWithin(1, 10000))
       ->capture_default_str();
   addOption(*command, "--warm-ups,--warmup N", choice.warmUps, "The first of them, which are not counted",

@@ -138,7 +138,7 @@ private:
     // The code of an older architecture cannot be compiled again for this device.
     const std::string_view revision = compilerOf(*manifest);
     if (step != FallbackStep::kArchitecture && revision != compilerRevision()) {
-      isOutdated = !policy.waits;
+      isOutdated = !policy.waits && request.task.mayBeOutdated;
       failure = findFailure(request.notRemade, stored->kernel);
       // The runtime knows the revision of its own build, so that a hit opens no compiler. A compiler library of
       // another build has the last word.

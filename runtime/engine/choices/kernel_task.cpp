@@ -4,13 +4,15 @@
 
 namespace nsa {
 
-KernelTask operatorTask(const Spec &spec, const Maxima &maxima) {
+KernelTask operatorTask(const Spec &spec, const Maxima &ofPlan) {
+  const Maxima &maxima = choosingMaxima(spec, ofPlan);
   const Problem problem = Problem::make(spec, maxima);
   const OperatorDef &def = definitionOf(spec.op);
   KernelTask task;
   task.problem = ProblemKey::of(problem);
   task.key = problem.key();
-  task.isTuned = isTuned(spec.op);
+  task.isTuned = isTuned(spec);
+  task.mayBeOutdated = !spec.batchInvariant;
   task.hasVariants = hasVariants(spec.op);
   task.definingTemplate = def.definingTemplate;
   task.dtype = spec.dtype;

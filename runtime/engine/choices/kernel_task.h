@@ -26,6 +26,9 @@ struct KernelTask {
   std::string key; // problem.text()
   // False: all kernels of the task have one configuration.
   bool isTuned = true;
+  // False: a stored kernel of another compiler revision never serves while it is compiled again in the background, so
+  // that all plans of one process have the same kernel.
+  bool mayBeOutdated = true;
   // True: several templates define kernels of the task, so that the option force_variant may name one of them.
   bool hasVariants = false;
   std::string definingTemplate{}; // defines what is computed; "": each template does

@@ -44,7 +44,7 @@ private:
     const bool isJoined = shares && spec.hasBranch(kBranchSel);
     Spec computed = spec;
     if (isJoined && !spec.hasBranch(kBranchWin))
-      computed.window = static_cast<int32_t>(maxima.seqlenK);
+      computed.window = static_cast<int32_t>(choosingMaxima(spec, maxima).seqlenK);
     if (!spec.hasBranch(kBranchWin) && !isJoined)
       fields &= ~uint32_t{kWindowField};
     if (!spec.hasBranch(kBranchSel) && !spec.decodeStep)

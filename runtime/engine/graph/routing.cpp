@@ -18,7 +18,8 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
                   .slots = {},
                   .forcesDq = false};
   routing.spec.decodeStep = forcesStep(spec, maxima, rules.forceVariant);
-  const bool shares = sharesKeys(spec, maxima) && !routing.spec.decodeStep;
+  // The splits of a plan with batch_invariant follow from the shape of its heads alone.
+  const bool shares = sharesKeys(spec, maxima) && !routing.spec.decodeStep && !spec.batchInvariant;
   if (shares)
     routing.spec.keySplits = rules.decodeSplits;
   // Decode's few queries have no other kernel for it, and `sel` alone attends whatever list it is given.

@@ -427,6 +427,8 @@ ExplainDescription Planner::explain(KernelTask task, const RouteDescription &rou
   explain.policy = policy.miss;
   explain.fallbacks = policy.fallbacks.toString();
   explain.decision = decideToMake(search, policy);
+  if (!search.request.task.isTuned)
+    explain.decision.step = FallbackStep::kExact; // as in `finish`
   const Decision::Stored &own = explain.decision.own;
   explain.choicePlace = own ? choices.layerPath(own->layer) : choices.places();
   if (const std::optional<StoredRoute> &threshold = explain.decision.threshold)

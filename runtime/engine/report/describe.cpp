@@ -54,7 +54,7 @@ PlanInfo infoOf(const PlanDescription &plan) {
   info.tuned = true;
   for (const PlanCore::Part &part : plan.core.parts) {
     const KernelCore &core = *part.kernel;
-    info.tuned = info.tuned && (core.tuned || !isTuned(part.step.spec.op));
+    info.tuned = info.tuned && (core.tuned || !isTuned(part.step.spec));
     if (plan.source == PlanSource::kMemory)
       continue;
     info.lookup_ms += core.times.lookupMs;
@@ -295,7 +295,7 @@ PlanSource ExplainDescription::source() const {
 
 bool ExplainDescription::tunesInBackground() const {
   return policy == MissPolicy::kBackground && isChosen() &&
-         (decision.outdated || !(decision.tuned && decision.step == FallbackStep::kExact));
+         (decision.outdated || (isTunedProblem(problem) && !(decision.tuned && decision.step == FallbackStep::kExact)));
 }
 
 ExplainDescription::Reason ExplainDescription::reason() const {

@@ -80,8 +80,8 @@ struct RouteDescription {
   std::string_view source{};            // "exact", "rule", "force_variant", or the name of the measured threshold
   std::string why{};
   std::array<int64_t, 3> splits{}; // programs that share keys, by branch
-  std::string
-      splitsSource{}; // "": keys are not shared; else "rule", "rule, as measured", "decode_splits", or a route's name
+  std::string splitsSource{};      // "": keys are not shared; else "rule", "rule, as measured", "batch_invariant",
+                                   // "decode_splits", or a route's name
 };
 
 // Says what the lengths decide of a step before its kernel is looked up.

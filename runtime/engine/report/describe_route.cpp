@@ -40,9 +40,10 @@ RouteDescription describeRoute(const Routing &routing, const Step &step) {
   RouteDescription route{.part = std::string(roleName(step.role, spec.op)), .source = "exact"};
   if (step.node->sharesKeys) {
     route.splits = KeySplits::make(spec, maxima).counts;
-    route.splitsSource = spec.keySplits == 0 ? routing.splits ? "rule, as measured" : "rule"
-                         : routing.splits    ? routing.splits->name
-                                             : "decode_splits";
+    route.splitsSource = spec.batchInvariant   ? "batch_invariant"
+                         : spec.keySplits == 0 ? routing.splits ? "rule, as measured" : "rule"
+                         : routing.splits      ? routing.splits->name
+                                               : "decode_splits";
   }
   if (const std::string_view op = operatorName(step.spec.op); isWayOfDq(op)) {
     describeWayOfDq(routing, op, route);

@@ -172,7 +172,9 @@ typedef struct nsa_spec {
   nsa_rotary_style rotary_style; /* rotate: pair j is j and j + rotary_dims / 2 (half), or 2j and 2j + 1 */
   int32_t key_offset; /* dense, window, cmp: 1: each call binds K_OFFSET; 0: the keys of all sequences begin at 0. 0 */
   int32_t make_index; /* select, nsa: 1: a call may bind BLOCK_INDEX, which it makes of BLOCK_LIST; 0: it may not. 0 */
-  int32_t reserved[18];
+  int32_t batch_invariant; /* decode: 1: the bits of a sequence are equal in all plans and batches, whatever maxima the
+                              plans have. Such a plan is slower. 0: they are equal within one plan. 0 */
+  int32_t reserved[17];
 } nsa_spec;
 
 /* Upper bounds for the sizes of a plan's calls. The grids and the workspace of a plan are large enough for calls of the

@@ -78,9 +78,9 @@ TEST(ConfigFile, AnUnknownKeyIsNamedAndTheKnownOnesListed) {
   EXPECT_NE(text.find("unknown key \"windw\""), std::string::npos) << text;
   EXPECT_NE(
       text.find(
-          "branches, cmp_block, cmp_kind, cmp_stride, dtype, gate, gate_per_group, init_blocks, key_offset, kv_heads, "
-          "layout, local_blocks, make_index, mlp_activation, mlp_hidden, page_size, qk_dim, query_heads, rotary_base, "
-          "rotary_dims, rotary_style, scale, sel_block, sel_count, v_dim, window"),
+          "batch_invariant, branches, cmp_block, cmp_kind, cmp_stride, dtype, gate, gate_per_group, init_blocks, "
+          "key_offset, kv_heads, layout, local_blocks, make_index, mlp_activation, mlp_hidden, page_size, qk_dim, "
+          "query_heads, rotary_base, rotary_dims, rotary_style, scale, sel_block, sel_count, v_dim, window"),
       std::string::npos)
       << text;
 }

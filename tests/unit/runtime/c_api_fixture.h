@@ -54,6 +54,7 @@ struct AnyCall {
     result.pageSize = spec.page_size;
     result.keyOffset = spec.key_offset != 0;
     result.makeIndex = spec.make_index != 0;
+    result.batchInvariant = spec.batch_invariant != 0;
     return result;
   }
   Maxima internalMaxima() const {

@@ -91,6 +91,18 @@ TEST_F(DecideTest, AKernelOfAnotherRevisionAsksForTheCompiler) {
   EXPECT_EQ(decided().action, kLoad);
 }
 
+// Plans of one process must not have one kernel now and another one later.
+TEST_F(DecideTest, AKernelOfAnotherRevisionServesMeanwhileOnlyWhereItMay) {
+  policy.waits = false;
+  store(64, "older");
+  EXPECT_EQ(decided().action, kLoad);
+  EXPECT_TRUE(decided().outdated);
+  request.task.mayBeOutdated = false;
+  EXPECT_EQ(decided().action, kAsk);
+  request.compilerRevision = own;
+  EXPECT_EQ(decided().action, kRemake);
+}
+
 TEST_F(DecideTest, AKernelOfThisRevisionAsksForNothing) {
   store(64, own);
   const Decision decision = decided();

@@ -54,8 +54,10 @@ Request draw(std::mt19937_64 &random) {
   spec.dtype = static_cast<DType>(random() % 3);
   spec.makeIndex = spec.op == Operator::kSelect || (spec.op == Operator::kNsa && spec.hasBranch(kBranchSel));
   spec.makeIndex &= random() % 2 == 0;
-  if (spec.op == Operator::kDecode)
+  if (spec.op == Operator::kDecode) {
     spec.pageSize = spec.selBlock * static_cast<int32_t>(random() % 3);
+    spec.batchInvariant = random() % 4 == 0;
+  }
   spec.layout = random() % 2 ? Layout::kDense : Layout::kPacked;
   spec.kvHeads = static_cast<int32_t>(1 + random() % 5);
   spec.queryHeads = spec.kvHeads * static_cast<int32_t>(1 + random() % 3);
