@@ -235,7 +235,9 @@ private:
   template <int32 kDim> NSA_DEVICE void load_inputs(bool of_keys, int32 first, int32 count) const {
     const FreshTokens<Team, Arguments> tokens(args, place);
     const View<T, 1> &pe = of_keys ? args.pe_k : args.pe_v;
-    constexpr int32 kAtOnce = 8; // loads that do not wait for a store
+    // Loads that do not wait for a store.
+    constexpr int32 kLoads = (Facts::kInputTile + Team::kThreads - 1) / Team::kThreads;
+    constexpr int32 kAtOnce = kLoads < 8 ? kLoads : 8;
 #pragma unroll 1
     for (int32 base = Team::thread(); base < count; base += kAtOnce * Team::kThreads) {
       float numbers[kAtOnce];
