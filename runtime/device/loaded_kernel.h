@@ -15,7 +15,7 @@
 
 namespace nsa {
 
-inline constexpr size_t kMaxSlots = 192; // slots of one kernel; decode_step with pages uses 156
+inline constexpr size_t kMaxSlots = 208; // slots of one kernel; decode_step with pages and a perceptron uses 204
 
 class LoadedKernel {
 public:

@@ -199,7 +199,9 @@ inline constexpr V kDecodeStepViews[] = {
     V::kQ,      V::kQCmp,      V::kKSelCache,  V::kVSelCache,    V::kKWinCache,  V::kVWinCache, V::kKComp,  V::kVComp,
     V::kGates,  V::kOut,       V::kReads,      V::kOCmp,         V::kOSel,       V::kOWin,      V::kLseCmp, V::kLseSel,
     V::kLseWin, V::kBlockList, V::kCuSeqlensQ, V::kCacheSeqlens, V::kBlockTable, V::kKSel,      V::kVSel,   V::kKWin,
-    V::kVWin,   V::kKCmp,      V::kVCmp,       V::kKRaw,         V::kVRaw,       V::kArrivals};
+    V::kVWin,   V::kKCmp,      V::kVCmp,       V::kKRaw,         V::kVRaw,       V::kArrivals,  V::kPeK,    V::kPeV,
+    V::kWK,     V::kWV,        V::kBK,         V::kBV,           V::kW1K,        V::kW1V,       V::kB1K,    V::kB1V,
+    V::kW2K,    V::kW2V,       V::kB2K,        V::kB2V};
 
 // The views are of the kernel that first reads or writes the tensor.
 inline constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},

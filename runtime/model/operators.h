@@ -102,7 +102,7 @@ enum KernelConstant : uint32_t {
   kRowsConstant = 8,     // many_queries, by the rows of attention
   kSegmentConstant = 16, // segment: the blocks that `rank` compares at once
   kSlotsConstant = 32,   // slots: the partial results of a query
-  kStepConstant = 64,    // branches, cmp_kind, pairs, room: a step of decode in one launch
+  kStepConstant = 64,    // branches, pairs, room: a step of decode in one launch
 };
 
 // Which keys a query of an operator meets.

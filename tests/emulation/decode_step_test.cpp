@@ -84,6 +84,10 @@ protected:
     test.outputs = number(0, 5) != 0;
     test.padding = number(0, 2) * 8;
     test.shift = number(0, 5) == 0 ? 2 * number(1, 7) : 0;
+    test.weightPadding = number(0, 2);
+    test.weightGap = number(0, 2) / 2;
+    test.addsPe = number(0, 2) != 0;
+    test.addsBias = number(0, 2) != 0;
     test.sharpness = number(0, 1) != 0 ? 4.0F : 1.0F;
     test.equalKeys = number(0, 9) == 0;
     test.clustersAtOnce = number(1, 3);
@@ -159,17 +163,44 @@ TEST_P(DecodeStep, AStarvedWarpMissesNothing) {
   }
 }
 
-// Variants that read lengths, with small shapes.
-class BadLengths : public DecodeStep {};
-
-std::vector<Named> variantsWithLengths() {
+template <typename Condition> std::vector<Named> variantsWhere(const Condition &condition) {
   std::vector<Named> found;
-  std::copy_if(std::begin(kVariants), std::end(kVariants), std::back_inserter(found), [](const Named &named) {
-    const StepProblem &p = named.variant->problem;
-    return p.appends && p.qkDim * p.group <= 600;
-  });
+  std::copy_if(std::begin(kVariants), std::end(kVariants), std::back_inserter(found),
+               [&](const Named &named) { return condition(named.variant->problem); });
   return found;
 }
+
+// Variants that compress with weights.
+class DecodeWeights : public DecodeStep {};
+
+// The last of the tokens, or one in front of others, completes a row. Rows of weights begin anywhere.
+TEST_P(DecodeWeights, ARowIsMade) {
+  const int blocks = (problem().room - problem().cmpBlock) / problem().cmpStride;
+  for (int i = 0; i < std::max(cases(8), 3); ++i) {
+    StepCase test;
+    test.seed = static_cast<uint64_t>(i) + 1;
+    test.order = test.seed;
+    test.tokens = i % 2 == 0 ? 1 : std::min(problem().cmpStride, 3);
+    test.kvHeads = 1 + i % 2;
+    const int complete = problem().cmpBlock + problem().cmpStride * (i * i % blocks);
+    test.lengths = {complete - 1 - i % 2, complete - test.tokens};
+    test.addsPe = i % 4 < 2;
+    test.addsBias = i % 3 != 1;
+    test.weightPadding = i == 1 ? 1 : 0;
+    test.shift = i == 2 ? 6 : 0;
+    test.padding = i == 3 ? 8 : 0;
+    test.weightGap = i == 3 || i == 0 ? 1 : 0;
+    run(test);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DecodeWeights, ::testing::ValuesIn(variantsWhere([](const StepProblem &p) {
+                           return p.compression != Compression::kMean;
+                         })),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+// Variants with small shapes.
+class BadLengths : public DecodeStep {};
 
 // Nothing is written for the sequence, the rule is reported, and the other sequences are computed.
 TEST_P(BadLengths, ASequenceThatBreaksARule) {
@@ -205,7 +236,9 @@ TEST_P(BadLengths, OffsetsThatFall) {
   run(test);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadLengths, ::testing::ValuesIn(variantsWithLengths()),
+INSTANTIATE_TEST_SUITE_P(All, BadLengths, ::testing::ValuesIn(variantsWhere([](const StepProblem &p) {
+                           return p.qkDim * p.group <= 600;
+                         })),
                          [](const auto &info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(All, DecodeStep, ::testing::ValuesIn(kVariants),

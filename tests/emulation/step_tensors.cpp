@@ -27,8 +27,9 @@ Memory::Memory(size_t bytes, size_t shift, unsigned char fill) : bytes(bytes) {
 
 Memory::~Memory() { munmap(region, regionBytes); }
 
-void StepTensors::place(Owned &tensor, std::vector<int64_t> shape, int columns, int elementBytes, bool shifted) {
-  const int64_t pitch = columns + (shifted ? test.padding : 0);
+void StepTensors::place(Owned &tensor, std::vector<int64_t> shape, int columns, int elementBytes, bool shifted,
+                        int gap) {
+  const int64_t pitch = columns + gap + (shifted ? test.padding : 0);
   int64_t size = pitch;
   for (size_t i = shape.size(); i-- > 0;) {
     tensor.view.strides[i] = size;
@@ -56,6 +57,43 @@ uint16_t *StepTensors::poolRow(const Owned &pool, int s, int row, int rowsOfPage
 
 uint16_t *StepTensors::compressed(const Owned &pool, int s, int row, int head) const {
   return poolRow(pool, s, row, p.pageSize / p.cmpStride, head);
+}
+
+// Of a level, weights are 0, and the last bias is the row.
+void StepTensors::makeWeights(Weights &weights, int columns, bool isLevel, float level) {
+  const int inputs = p.cmpBlock * columns;
+  const auto matrix = [&](Owned &tensor, int tokens, int rows, int ofRow, int summands, float value) {
+    place(tensor, {tokens, rows + (tokens > 1 ? test.weightGap : 0)}, ofRow, 2, true, test.weightPadding);
+    for (int number = 0; number < tokens * rows; ++number) {
+      uint16_t *at = tensor.row(number / rows, number % rows, 0);
+      if (isLevel)
+        std::fill_n(at, ofRow, tensor.bits(value));
+      else
+        fill(tensor, at, ofRow, 2 / std::sqrt(static_cast<float>(summands)));
+    }
+  };
+  // Views of rows have one coordinate.
+  const auto rowsAlone = [&](Owned &tensor, int rows, int ofRow, int summands, float value) {
+    matrix(tensor, 1, rows, ofRow, summands, value);
+    tensor.view.strides[0] = tensor.view.strides[1];
+  };
+  const bool addsBias = test.addsBias || isLevel;
+  if (p.compression == Compression::kMean)
+    return;
+  if (test.addsPe)
+    rowsAlone(weights.pe, p.cmpBlock, columns, 4, 0);
+  if (p.compression == Compression::kLinear) {
+    matrix(weights.w, p.cmpBlock, columns, columns, inputs, 0);
+    if (addsBias)
+      rowsAlone(weights.b, 1, columns, 1, level);
+    return;
+  }
+  matrix(weights.w1, p.cmpBlock, columns, p.mlpHidden, inputs, 0);
+  rowsAlone(weights.w2, p.mlpHidden, columns, p.mlpHidden, 0);
+  if (addsBias) {
+    rowsAlone(weights.b1, 1, p.mlpHidden, 1, 0);
+    rowsAlone(weights.b2, 1, columns, 1, level);
+  }
 }
 
 void StepTensors::make() {
@@ -112,16 +150,13 @@ void StepTensors::make() {
     qCmp.view = q.view;
     qCmp.view.strides[2] = test.oneQCmp ? 0 : q.view.strides[2];
   }
-  const bool compresses = p.hasCmp || p.hasSel;
   const auto branch = [&](Owned &kPool, Owned &vPool, Owned &k, Owned &v) {
     pool(kPool, p.qkDim, capacity, p.pageSize);
     pool(vPool, p.vDim, capacity, p.pageSize);
-    if (p.appends) {
-      newRows(k, p.qkDim, heads, 1);
-      newRows(v, p.vDim, heads, 1);
-    }
+    newRows(k, p.qkDim, heads, 1);
+    newRows(v, p.vDim, heads, 1);
     for (int s = 0; s < batch; ++s)
-      for (int t = 0; t < std::min(length(s) + (p.appends ? 0 : newTokens(s)), capacity); ++t)
+      for (int t = 0; t < std::min(length(s), capacity); ++t)
         for (int head = 0; head < heads; ++head) {
           fill(kPool, token(kPool, s, t, head), p.qkDim, 1);
           fill(vPool, token(vPool, s, t, head), p.vDim, 1);
@@ -131,11 +166,11 @@ void StepTensors::make() {
     branch(kSelCache, vSelCache, kSel, vSel);
   if (p.hasWin && !(test.onePool && p.hasSel))
     branch(kWinCache, vWinCache, kWin, vWin);
-  if (compresses) {
+  if (compresses()) {
     pool(kComp, p.qkDim, std::max(visible(capacity), 1), p.pageSize / p.cmpStride);
     pool(vComp, p.vDim, std::max(visible(capacity), 1), p.pageSize / p.cmpStride);
     for (int s = 0; s < batch; ++s)
-      for (int c = 0; c < visible(length(s) + (p.appends ? 0 : newTokens(s))); ++c)
+      for (int c = 0; c < visible(length(s)); ++c)
         for (int head = 0; head < heads; ++head) {
           if (test.equalKeys)
             std::fill_n(compressed(kComp, s, c, head), p.qkDim, kComp.bits(0.3F));
@@ -146,20 +181,20 @@ void StepTensors::make() {
           if (c == test.oddKey)
             compressed(kComp, s, c, head)[1] = kComp.bits(test.oddValue);
         }
-    if (p.appends) {
-      newRows(kCmp, p.qkDim, heads, 1);
-      levelRows(kCmp, heads, keyOfLevel);
-      newRows(vCmp, p.vDim, heads, 1);
-      place(kRaw, {batch, p.cmpBlock, heads}, p.qkDim, 2, true);
-      place(vRaw, {batch, p.cmpBlock, heads}, p.vDim, 2, true);
-      for (int s = 0; s < batch; ++s)
-        for (int t = std::max(length(s) - p.cmpBlock, 0); t < length(s); ++t)
-          for (int head = 0; head < heads; ++head) {
-            fill(kRaw, kRaw.row(s, t % p.cmpBlock, head), p.qkDim, 1);
-            level(kRaw, kRaw.row(s, t % p.cmpBlock, head), keyOfLevel);
-            fill(vRaw, vRaw.row(s, t % p.cmpBlock, head), p.vDim, 1);
-          }
-    }
+    newRows(kCmp, p.qkDim, heads, 1);
+    levelRows(kCmp, heads, keyOfLevel);
+    newRows(vCmp, p.vDim, heads, 1);
+    place(kRaw, {batch, p.cmpBlock, heads}, p.qkDim, 2, true);
+    place(vRaw, {batch, p.cmpBlock, heads}, p.vDim, 2, true);
+    for (int s = 0; s < batch; ++s)
+      for (int t = std::max(length(s) - p.cmpBlock, 0); t < length(s); ++t)
+        for (int head = 0; head < heads; ++head) {
+          fill(kRaw, kRaw.row(s, t % p.cmpBlock, head), p.qkDim, 1);
+          level(kRaw, kRaw.row(s, t % p.cmpBlock, head), keyOfLevel);
+          fill(vRaw, vRaw.row(s, t % p.cmpBlock, head), p.vDim, 1);
+        }
+    makeWeights(ofK, p.qkDim, test.level != 0, keyOfLevel);
+    makeWeights(ofV, p.vDim, false, 0);
   }
   const int gateHeads = p.gatePerGroup ? heads : heads * p.group;
   place(gates, {rowEntries, std::max(rows, 1), gateHeads, 3}, 1, 2, false);
@@ -181,32 +216,20 @@ void StepTensors::make() {
     if (p.hasSel)
       place(blockList, {rowEntries, queries, heads, p.selCount}, 1, 4, false);
   }
-  if (p.appends) {
-    place(lengths, {batch}, 1, 4, false);
-    for (int s = 0; s < batch; ++s)
-      lengths.at<int32_t>(s)[0] = length(s);
-    if (packed) {
-      place(offsets, {batch + 1}, 1, 4, false);
-      for (int s = 0; s <= batch; ++s)
-        offsets.at<int32_t>(s)[0] = std::accumulate(added.begin(), added.begin() + s, 0);
-    }
-    constexpr int kMostTokens = 8; // kStepTokens
-    place(arrivals, {batch, heads}, 2 * kMostTokens, 4, false);
-    for (size_t i = 0; i < arrivals.memory->size(); ++i)
-      arrivals.memory->data()[i] = static_cast<unsigned char>(random());
-    place(status, {2}, 1, 4, false);
-    std::fill_n(status.at<int32_t>(0), 2, 0);
-  } else {
-    place(sequences, {2 * batch, 8}, 1, 4, false);
-    std::fill_n(sequences.at<int32_t>(0), 16 * batch, 0);
-    for (int s = 0, first = 0; s < batch; first += added[static_cast<size_t>(s++)]) {
-      const int tokens = length(s) + added[static_cast<size_t>(s)];
-      const int32_t record[8] = {packed ? first : 0, added[static_cast<size_t>(s)], 0, tokens, 0, visible(tokens), s,
-                                 packed ? 0 : s};
-      if (works(s))
-        std::copy_n(record, 8, sequences.at<int32_t>(s));
-    }
+  place(lengths, {batch}, 1, 4, false);
+  for (int s = 0; s < batch; ++s)
+    lengths.at<int32_t>(s)[0] = length(s);
+  if (packed) {
+    place(offsets, {batch + 1}, 1, 4, false);
+    for (int s = 0; s <= batch; ++s)
+      offsets.at<int32_t>(s)[0] = std::accumulate(added.begin(), added.begin() + s, 0);
   }
+  constexpr int kMostTokens = 8; // kStepTokens
+  place(arrivals, {batch, heads}, 2 * kMostTokens, 4, false);
+  for (size_t i = 0; i < arrivals.memory->size(); ++i)
+    arrivals.memory->data()[i] = static_cast<unsigned char>(random());
+  place(status, {2}, 1, 4, false);
+  std::fill_n(status.at<int32_t>(0), 2, 0);
   makeFaults();
   arguments.q = q.view;
   arguments.q_cmp = qCmp.view;
@@ -240,7 +263,20 @@ void StepTensors::make() {
   arguments.block_table = table.view;
   arguments.arrivals = arrivals.view;
   arguments.status = status.view;
-  arguments.sequences = sequences.view;
+  arguments.pe_k = ofK.pe.view;
+  arguments.pe_v = ofV.pe.view;
+  arguments.w_k = ofK.w.view;
+  arguments.w_v = ofV.w.view;
+  arguments.b_k = ofK.b.view;
+  arguments.b_v = ofV.b.view;
+  arguments.w1_k = ofK.w1.view;
+  arguments.w1_v = ofV.w1.view;
+  arguments.b1_k = ofK.b1.view;
+  arguments.b1_v = ofV.b1.view;
+  arguments.w2_k = ofK.w2.view;
+  arguments.w2_v = ofV.w2.view;
+  arguments.b2_k = ofK.b2.view;
+  arguments.b2_v = ofV.b2.view;
   arguments.kv_heads = heads;
   arguments.window = p.hasWin ? test.window : std::numeric_limits<int32_t>::max();
   arguments.init_blocks = test.initBlocks;

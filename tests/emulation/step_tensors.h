@@ -78,14 +78,21 @@ public:
   // The row of the sequence's first new token in tensors of new tokens.
   int entryOf(int s) const { return packed ? 0 : s; }
   int timeOf(int s) const { return packed ? std::accumulate(added.begin(), added.begin() + s, 0) : 0; }
-  // Gives a tensor its shape and memory, which is NaN. A shifted tensor has the padding and the shift of the case.
-  void place(Owned &tensor, std::vector<int64_t> shape, int columns, int elementBytes, bool shifted);
+  // Gives a tensor its shape and memory, which is NaN. A shifted tensor has the padding and the shift of the case, and
+  // `gap` more elements between its rows.
+  void place(Owned &tensor, std::vector<int64_t> shape, int columns, int elementBytes, bool shifted, int gap = 0);
   void fill(const Owned &tensor, uint16_t *at, int columns, float scale);
   // Rows of the cache, with or without pages.
   uint16_t *poolRow(const Owned &pool, int s, int row, int rowsOfPage, int head) const;
   uint16_t *token(const Owned &pool, int s, int row, int head) const { return poolRow(pool, s, row, p.pageSize, head); }
   uint16_t *compressed(const Owned &pool, int s, int row, int head) const;
   int visible(int tokens) const { return tokens < p.cmpBlock ? 0 : (tokens - p.cmpBlock) / p.cmpStride + 1; }
+  bool compresses() const { return p.hasCmp || p.hasSel; }
+  // The weights that make compressed rows of K, or of V. What is not there has no memory.
+  struct Weights {
+    Owned pe, w, b, w1, b1, w2, b2;
+  };
+  void makeWeights(Weights &weights, int columns, bool isLevel, float level);
   void makeFaults();
 
   const StepProblem &p;
@@ -99,7 +106,8 @@ public:
   std::vector<Owned *> all;
   Owned q, qCmp, kSelCache, vSelCache, kWinCache, vWinCache, kComp, vComp, gates, out, reads, oCmp, oSel, oWin, lseCmp,
       lseSel, lseWin, blockList, offsets, lengths, table, kSel, vSel, kWin, vWin, kCmp, vCmp, kRaw, vRaw, arrivals,
-      status, sequences;
+      status;
+  Weights ofK, ofV;
 };
 
 } // namespace emulation

@@ -24,6 +24,10 @@ struct StepCase {
   bool outputs = true;    // optional outputs are there
   int padding = 0;        // elements between heads
   int shift = 0;          // bytes that tensors begin behind a multiple of 16
+  int weightPadding = 0;  // elements between rows of weights
+  int weightGap = 0;      // rows between the weights of two tokens
+  bool addsPe = true;     // weights have position embeddings
+  bool addsBias = true;   // and biases
   float sharpness = 4;    // of the queries
   bool equalKeys = false; // all compressed keys are equal, so all selection blocks tie
   float level = 0;        // if not 0, the score of all compressed keys in base 2

@@ -268,22 +268,13 @@ inline constexpr GraphBuffer kShareBuffers[] = {
 };
 inline constexpr Graph kDecodeOfFew = {kShareNodes, kShareBuffers, Operator::kDecode, /*isOfFew=*/true};
 
-// Decode of one new token of each sequence. One kernel does what the kernels above do. It also appends the token and
-// makes the mean of a block that becomes whole. Other kinds of compression multiply with weights, so there the kernels
-// of the other graphs append and compress before it.
+// Decode of few new tokens of each sequence. One kernel does what the kernels above do.
 inline void takeStep(Spec &step, const Spec &whole) {
   dropCompression(step, whole);
   if (!whole.compresses())
     step.cmpKind = CmpKind::kMean;
   if (!whole.hasBranch(kBranchWin))
     step.window = std::numeric_limits<int32_t>::max();
-}
-inline bool appendsBefore(const Spec &spec, const Maxima &) {
-  return spec.compresses() && spec.cmpKind != CmpKind::kMean;
-}
-constexpr GraphNode ofWeights(GraphNode node) {
-  node.isNeeded = appendsBefore;
-  return node;
 }
 inline constexpr Binding kStepBindings[] = {
     {View::kQ, TensorName::kQ},
@@ -302,6 +293,20 @@ inline constexpr Binding kStepBindings[] = {
     {View::kVCmp, TensorName::kVCmp},
     {View::kKRaw, TensorName::kKRaw},
     {View::kVRaw, TensorName::kVRaw},
+    {View::kPeK, TensorName::kPeK},
+    {View::kPeV, TensorName::kPeV},
+    {View::kWK, TensorName::kWK},
+    {View::kWV, TensorName::kWV},
+    {View::kBK, TensorName::kBK},
+    {View::kBV, TensorName::kBV},
+    {View::kW1K, TensorName::kW1K},
+    {View::kW1V, TensorName::kW1V},
+    {View::kB1K, TensorName::kB1K},
+    {View::kB1V, TensorName::kB1V},
+    {View::kW2K, TensorName::kW2K},
+    {View::kW2V, TensorName::kW2V},
+    {View::kB2K, TensorName::kB2K},
+    {View::kB2V, TensorName::kB2V},
     {View::kCuSeqlensQ, TensorName::kCuSeqlensQ},
     {View::kCacheSeqlens, TensorName::kCacheSeqlens},
     {View::kBlockTable, TensorName::kBlockTable},
@@ -317,18 +322,12 @@ inline constexpr Binding kStepBindings[] = {
     {View::kLseWin, TensorName::kLseWin},
     {View::kBlockList, TensorName::kBlockList},
 };
-inline constexpr GraphNode kStepNodes[] = {ofWeights(kCacheSequencesNode),
-                                           ofWeights(kAppendNode),
-                                           ofWeights(kCompressNewNode),
-                                           {.role = Role::kStep,
+inline constexpr GraphNode kStepNodes[] = {{.role = Role::kStep,
                                             .op = Operator::kDecodeStep,
                                             .change = takeStep,
                                             .writesCache = true,
                                             .bindings = kStepBindings}};
 inline constexpr GraphBuffer kStepBuffers[] = {
-    kCacheTableBuffer,
-    kKStagedBuffer,
-    kVStagedBuffer,
     {Buffer::kArrivals, Role::kStep, GraphBuffer::Rows::kSequences, GraphBuffer::Heads::kKv,
      GraphBuffer::Columns::kMarks, TensorRole::kIndex},
 };

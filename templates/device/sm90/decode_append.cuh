@@ -1,54 +1,12 @@
-// The new tokens in the cache: their rows, the compressed row that they may complete, and the length of the sequence.
-// They are so few that they complete one compressed row at most.
-// templates/tile/append.tile and templates/tile/compress_mean.tile define what is written.
+// The new tokens in the cache: their rows, and the length of the sequence. templates/tile/append.tile defines what is
+// written. They are so few that they complete one compressed row at most (decode_compress.cuh).
 #pragma once
 
-#include "ptx_convert.cuh"
 #include "ptx_warp.cuh"
 #include "sm90/decode_ring.cuh"
 #include "sm90/ptx_cluster.cuh"
 
 namespace nsa {
-
-// Makes the compressed row that new tokens complete, in the blocks that use it. It is the mean of the ring's rows and
-// of new rows. The block that owns the row stores it, in the cluster of the token that completes it.
-template <typename Team, typename Arguments>
-NSA_DEVICE void compress_fresh(const Arguments &args, const DecodePlace &place, const DecodeMemory<Team> &memory) {
-  using T = typename Team::Element;
-  constexpr int32 kBlock = Team::Facts::kCmpBlock;
-  const bool owns = place.completes && place.owns_fresh(Team::kInner);
-  if (!(owns || place.uses_fresh()) || !args.k_comp.present())
-    return;
-  const PoolRow at = find_row(args.k_comp, place.k_entry, place.fresh_key, owns, args.pages);
-  const int32 first = place.fresh_key * Team::Facts::kCmpStride; // the block's first token
-  const int32 held = place.cached() - first;                     // tokens of the block that the ring has
-  const uint32 first_place = static_cast<uint32>(first) % kBlock;
-#pragma unroll 1
-  for (int32 i = Team::thread(); i < Team::kQkDim + Team::kVDim; i += Team::kThreads) {
-    const bool of_keys = i < Team::kQkDim;
-    const int32 column = of_keys ? i : i - Team::kQkDim;
-    const View<T, 3> &target = of_keys ? static_cast<const View<T, 3> &>(args.k_comp) : args.v_comp;
-    const View<T, 3> &ring = of_keys ? args.k_raw : args.v_raw;
-    const View<T, 3> &tokens = of_keys ? args.k_cmp : args.v_cmp;
-    if (!tokens.present())
-      continue;
-    const T *old = row_address(ring, place.sequence, 0, place.kv_head) + column;
-    float sum = 0;
-#pragma unroll 16
-    for (int32 token = 0; token < held; ++token) {
-      const int32 ring_place = first_place + token < kBlock ? first_place + token : first_place + token - kBlock;
-      sum += to_float(old[ring_place * ring.strides[1]]);
-    }
-#pragma unroll 1
-    for (int32 token = held; token < kBlock; ++token)
-      sum += to_float(
-          row_address(tokens, place.q_entry, place.q_time + first + token - place.position, place.kv_head)[column]);
-    const T mean = to<T>(sum / static_cast<float>(kBlock));
-    reinterpret_cast<T *>(memory.fresh())[i] = mean;
-    if (owns && target.present())
-      row_address(target, at.first, at.second, place.kv_head)[column] = mean;
-  }
-}
 
 // The clerk's warp of each block writes some of the rows of its token, and raises the length of the sequence. It keeps
 // no other warp waiting.
@@ -103,7 +61,7 @@ template <typename Shape, typename Arguments> struct DecodeClerk {
 
 private:
   // New tokens from this one on are behind the one that completes a compressed row. In the ring they take the place of
-  // tokens whose mean this row is, and clusters of other tokens compute the mean too.
+  // tokens of which this row is made, and clusters of other tokens make the row too.
   NSA_DEVICE int32 first_late() const {
     const int32 complete = complete_at<typename Shape::Facts>(place.cached() + place.added);
     return complete > place.cached() ? complete - place.cached() : place.added;

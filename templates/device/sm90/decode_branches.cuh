@@ -13,6 +13,12 @@ NSA_DEVICE unsigned char *token_queries(const Arguments &args, const DecodeMemor
   return memory.queries(shares_queries<Team>(args) ? kCompressedQueries : kTokenQueries);
 }
 
+// Whether the main team waits for the cluster's other blocks before it attends: a row that it attends is made of sums
+// that they send.
+template <typename Team> NSA_DEVICE bool meets_early(const DecodePlace &place) {
+  return Team::kWeighs && place.fresh_key >= 0;
+}
+
 template <typename Team> NSA_DEVICE BranchKeys window_keys(const DecodeRing<Team> &ring) {
   return {ring.win_pieces, 0, ring.place.past_token - ring.place.first_token, false, false};
 }
@@ -99,7 +105,7 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
                            if (ranks && branch == kCmp)
                              pooled.add(s, tops, piece, whole);
                        });
-      if (turn == 0)
+      if (turn == 0 && !meets_early<Team>(place))
         cluster_wait(); // the other blocks run and have prepared their barriers
       if (Team::attends(branch) || (ranks && branch == kCmp))
         push_softmax(attention, memory, place.rank, branch, softmax_message(branch));

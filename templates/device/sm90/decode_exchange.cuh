@@ -18,11 +18,23 @@ template <typename Team> NSA_DEVICE int32 slice_size(int32 rank) {
 // A warp prepares the mbarriers of the block that count messages, one in each lane.
 template <typename Team> NSA_DEVICE void make_message_barriers(const DecodeMemory<Team> &memory) {
   if constexpr (Team::kCluster > 1) {
-    if (const int32 message = static_cast<int32>(threadIdx.x) % kWarpSize; message < kDecodeMessages) {
+    if (const int32 message = static_cast<int32>(threadIdx.x) % kWarpSize; message < Team::kMessages) {
       barrier_init(shared_address(memory.barrier(message)), 1);
       fence_barrier_init();
     }
   }
+}
+
+// Half of the blocks have weights of K, and half have weights of V.
+template <typename Team> NSA_DEVICE bool has_key_weights(const DecodePlace &place) {
+  return place.rank < Team::Facts::kWeightParts;
+}
+
+// Returns how many bytes of the new compressed row other blocks send to the block.
+template <typename Team> NSA_DEVICE int32 fresh_sum_bytes(const DecodePlace &place) {
+  const int32 all = Team::Facts::kWeightParts * (Team::kQkDim + Team::kVDim);
+  const int32 own = has_key_weights<Team>(place) ? Team::kQkDim : Team::kVDim;
+  return place.takes_fresh(Team::kInner) ? 4 * (all - own) : 0;
 }
 
 // The warp says how many bytes each mbarrier waits for, from all blocks together. Messages may have come before. They
@@ -33,11 +45,14 @@ template <typename Team> NSA_DEVICE void expect_messages(const DecodeMemory<Team
     const int32 softmax_bytes = Team::kCluster * Team::kGroup * 8;
     const int32 partial_bytes = Team::kCluster * slice_size<Team>(place.rank) * 4;
     const int32 message = static_cast<int32>(threadIdx.x) % kWarpSize;
-    const int32 bytes = message == kCmpSoftmax    ? softmax_bytes
-                        : message == kCmpPartials ? partial_bytes
-                        : message == kProposals   ? (Team::kCluster - 1) * place.proposed * 8
-                                                  : softmax_bytes + partial_bytes;
-    if (message < kDecodeMessages)
+    int32 bytes = message == kCmpSoftmax    ? softmax_bytes
+                  : message == kCmpPartials ? partial_bytes
+                  : message == kProposals   ? (Team::kCluster - 1) * place.proposed * 8
+                                            : softmax_bytes + partial_bytes;
+    if constexpr (Team::kWeighs)
+      if (message == kFreshSums)
+        bytes = fresh_sum_bytes<Team>(place);
+    if (message < Team::kMessages)
       barrier_arrive_expect(shared_address(memory.barrier(message)), bytes);
   }
 }

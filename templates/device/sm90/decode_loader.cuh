@@ -118,11 +118,9 @@ private:
     if (piece < ring.cmp_pieces)
       return rows_aligned(args.k_comp, args.v_comp);
     const bool windowed = piece < ring.cmp_pieces + ring.win_pieces;
-    bool aligned =
+    const bool aligned =
         windowed ? rows_aligned(args.k_win_cache, args.v_win_cache) : rows_aligned(args.k_sel_cache, args.v_sel_cache);
-    if constexpr (Team::Facts::kAppends)
-      aligned = aligned && (windowed ? rows_aligned(args.k_win, args.v_win) : rows_aligned(args.k_sel, args.v_sel));
-    return aligned;
+    return aligned && (windowed ? rows_aligned(args.k_win, args.v_win) : rows_aligned(args.k_sel, args.v_sel));
   }
 
   // The compressed key of a row of a piece, or -1 if the row does not lie in the pools or its value is not to be read.
@@ -145,7 +143,7 @@ private:
       if (token > place.position)
         token = token / kBlock * kBlock;
     }
-    return Team::Facts::kAppends && token >= place.cached() ? -1 : token;
+    return token >= place.cached() ? -1 : token;
   }
 
   // Where a row lies: chunks from the beginning of the pools.
@@ -171,7 +169,7 @@ private:
   }
 
   template <typename Pool> NSA_DEVICE PoolSource pool_source(const Pool &k, const Pool &v, int32 number) const {
-    const PoolRow at = find_row(k, place.k_entry, number, true, pages_of<Team>(args), kept_table());
+    const PoolRow at = find_row(k, place.k_entry, number, true, args.pages, kept_table());
     const int64 key = chunks_before(k, at);
     const int64 value = chunks_before(v, at);
     const uint32 key_chunks = static_cast<uint32>(key);
@@ -285,7 +283,7 @@ private:
   NSA_DEVICE Source compressed_source(int32 key) const {
     const bool exists = key >= 0 && key < place.past_key;
     return source_at(args.k_comp, args.v_comp,
-                     find_row(args.k_comp, place.k_entry, exists ? key : 0, exists, pages_of<Team>(args), kept_table()),
+                     find_row(args.k_comp, place.k_entry, exists ? key : 0, exists, args.pages, kept_table()),
                      Team::kHasCmp && key >= place.attended_key);
   }
 
@@ -293,9 +291,8 @@ private:
   template <typename Pool, typename New>
   NSA_DEVICE Source token_source(const Pool &k, const Pool &v, const New &k_new, const New &v_new, int32 token,
                                  bool exists) const {
-    const bool is_new = Team::Facts::kAppends && exists && token >= place.cached();
-    const PoolRow at =
-        find_row(k, place.k_entry, exists ? token : 0, exists && !is_new, pages_of<Team>(args), kept_table());
+    const bool is_new = exists && token >= place.cached();
+    const PoolRow at = find_row(k, place.k_entry, exists ? token : 0, exists && !is_new, args.pages, kept_table());
     Source source = source_at(k, v, at, true);
     if (is_new)
       source = source_at(k_new, v_new, {place.q_entry, place.q_time + token - place.position, true}, true);
@@ -304,19 +301,13 @@ private:
 
   NSA_DEVICE Source windowed_source(int32 token) const {
     const bool exists = token < place.past_token;
-    if constexpr (Team::Facts::kAppends)
-      return token_source(args.k_win_cache, args.v_win_cache, args.k_win, args.v_win, token, exists);
-    else
-      return token_source(args.k_win_cache, args.v_win_cache, args.k_win_cache, args.v_win_cache, token, exists);
+    return token_source(args.k_win_cache, args.v_win_cache, args.k_win, args.v_win, token, exists);
   }
 
   NSA_DEVICE Source selected_source(int32 key) const {
     const int32 token = key < ring.sel_keys ? ring.selected_token(key) : place.position + 1;
     const bool exists = token <= place.position;
-    if constexpr (Team::Facts::kAppends)
-      return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel, args.v_sel, token, exists);
-    else
-      return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel_cache, args.v_sel_cache, token, exists);
+    return token_source(args.k_sel_cache, args.v_sel_cache, args.k_sel, args.v_sel, token, exists);
   }
 
   NSA_DEVICE const int32 *kept_table() const {

@@ -43,6 +43,8 @@ struct DecodePlace {
     return fresh_key >= first_block * inner && fresh_key < past_block * inner;
   }
   NSA_DEVICE bool uses_fresh() const { return fresh_key >= 0 && fresh_key >= first_key && fresh_key < past_key; }
+  // Whether the block needs the new compressed row: it scores the key, or stores the row.
+  NSA_DEVICE bool takes_fresh(int32 inner) const { return uses_fresh() || (completes && owns_fresh(inner)); }
 };
 
 // What the lengths in device memory say. They may be anything, so no number is used before it was checked.
@@ -146,7 +148,7 @@ template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 
   const int32 visible = max(tokens - (Facts::kCmpBlock - Facts::kCmpStride), 0) / Facts::kCmpStride;
   place.visible = visible;
   const int32 complete = complete_at<Facts>(tokens);
-  place.fresh_key = Facts::kAppends && complete > place.cached() ? visible - 1 : -1;
+  place.fresh_key = complete > place.cached() ? visible - 1 : -1;
   place.completes = complete == tokens;
 
   place.blocks = place.position / Facts::kSelBlock + 1;
@@ -171,37 +173,23 @@ template <typename Shape> NSA_DEVICE void divide_keys(DecodePlace &place, int32 
   place.past_token = Shape::kHasWin ? min(place.first_token + part, tokens) : place.first_token;
 }
 
-// The place of the block. A kernel that appends checks the lengths and computes it, and otherwise it is in the table
-// that the kernel `cache_sequences` wrote. `meanwhile` is called once.
+// Checks the lengths and computes the place of the block. `meanwhile` is called once.
 template <typename Shape, typename Arguments, typename Meanwhile>
 NSA_DEVICE DecodePlace find_place(const Arguments &args, const Meanwhile &meanwhile) {
-  using Facts = typename Shape::Facts;
   DecodePlace place = {};
   place.sequence = blockIdx.z;
   place.kv_head = blockIdx.y;
   place.rank = static_cast<int32>(blockIdx.x) % Shape::kCluster;
   place.token = static_cast<int32>(blockIdx.x) / Shape::kCluster;
-  if constexpr (Facts::kAppends) {
-    const DecodeLengths lengths = check_lengths<Shape>(args, place.sequence, meanwhile);
-    const bool packed = args.cu_seqlens_q.present();
-    place.code = lengths.code;
-    place.added = lengths.added;
-    place.runs = lengths.code == 0 && place.token < lengths.added;
-    place.q_entry = packed ? 0 : place.sequence;
-    place.q_time = (packed ? lengths.q_first : 0) + place.token;
-    place.k_entry = place.sequence;
-    divide_keys<Shape>(place, place.runs ? lengths.tokens - lengths.added + place.token + 1 : 1, args.window);
-  } else {
-    meanwhile();
-    const auto field = [&](int32 number) { return load_scalar(args.sequences, place.sequence, number); };
-    place.added = field(Facts::kSequenceQLength);
-    place.runs = place.token < place.added;
-    place.q_entry = field(Facts::kSequenceQEntry);
-    place.q_time = field(Facts::kSequenceQBegin) + place.token;
-    place.k_entry = field(Facts::kSequenceKEntry);
-    const int32 cached = field(Facts::kSequenceKLength) - place.added;
-    divide_keys<Shape>(place, place.runs ? cached + place.token + 1 : 1, args.window);
-  }
+  const DecodeLengths lengths = check_lengths<Shape>(args, place.sequence, meanwhile);
+  const bool packed = args.cu_seqlens_q.present();
+  place.code = lengths.code;
+  place.added = lengths.added;
+  place.runs = lengths.code == 0 && place.token < lengths.added;
+  place.q_entry = packed ? 0 : place.sequence;
+  place.q_time = (packed ? lengths.q_first : 0) + place.token;
+  place.k_entry = place.sequence;
+  divide_keys<Shape>(place, place.runs ? lengths.tokens - lengths.added + place.token + 1 : 1, args.window);
   return place;
 }
 

@@ -39,15 +39,6 @@ NSA_DEVICE PoolRow find_row(const Pool &pool, int32 sequence, int32 row, bool ex
   }
 }
 
-// The number of pages that page numbers are checked against. The kernel `cache_sequences` has checked them where this
-// kernel does not append.
-template <typename Shape, typename Arguments> NSA_DEVICE int32 pages_of(const Arguments &args) {
-  if constexpr (Shape::Facts::kAppends)
-    return args.pages;
-  else
-    return 0x7fffffff;
-}
-
 template <typename T> NSA_DEVICE T *row_address(const View<T, 3> &view, int32 first, int32 second, int32 head) {
   return view.data + view.at(first, second, head).offset;
 }

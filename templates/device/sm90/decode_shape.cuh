@@ -22,6 +22,7 @@ enum DecodeMessage : int32 {
   kProposals,   // the best selection blocks of each block
   kWinPartials, // maxima, sums and results of the window
   kSelPartials, // the same of the selected branch
+  kFreshSums,   // what the blocks have of a compressed row that is made with weights
   kDecodeMessages
 };
 
@@ -61,6 +62,9 @@ template <typename Facts_> struct DecodeShape {
   // reads at once lie in different banks.
   static constexpr int32 kKPitch = 2 * kQkPad + 16;
   static constexpr int32 kVPitch = 2 * kVPad + 16;
+
+  static constexpr bool kWeighs = Facts::kWeighs != 0; // compressed rows are made with weights
+  static constexpr int32 kMessages = kWeighs ? kDecodeMessages : kFreshSums;
 
   static constexpr bool kHasCmp = Facts::kBranches % 2 != 0;
   static constexpr bool kHasSel = Facts::kBranches / 2 % 2 != 0;

@@ -110,8 +110,13 @@ template <typename Facts, bool kIsWindow> struct DecodeTeam : TeamShape<Facts, k
   static constexpr int32 kPooledAt = kGatesAt + 4 * kDecodeBranches * kHeads; // [head][piece][unit][reached block]
   static constexpr int32 kReferencesAt =
       kPooledAt + (kRanks ? 4 * Shape::kGroup * Shape::kPoolPitch : 0); // [head][piece]
+  static constexpr int32 kPastReferences = kReferencesAt + (kRanks ? 4 * Shape::kGroup * Shape::kLocalPieces : 0);
+  // Weights are multiplied in front of the branches, in the memory of the scores.
+  static constexpr int32 kInputsAt = kPooledAt;                                               // or [warp][column]: sums
+  static constexpr int32 kHiddenAt = kInputsAt + Facts::kWorkBytes - 4 * Facts::kHiddenShare; // of a perceptron
+  static constexpr int32 kPastWork = kPooledAt + Facts::kWorkBytes;
   static constexpr int32 kBlockScoresAt =
-      round_up(kReferencesAt + (kRanks ? 4 * Shape::kGroup * Shape::kLocalPieces : 0), 16); // [selection block]
+      round_up(kPastWork > kPastReferences ? kPastWork : kPastReferences, 16); // [selection block]
   static constexpr int32 kCandidateScoresAt = kBlockScoresAt + (kRanks ? 4 * round_up(Shape::kShare, 4) : 0);
   static constexpr int32 kCandidateBlocksAt = kCandidateScoresAt + (kRanks ? 4 * round_up(Shape::kCandidates, 4) : 0);
   static constexpr int32 kBestScoresAt = kCandidateBlocksAt + (kRanks ? 4 * round_up(Shape::kCandidates, 4) : 0);
@@ -119,11 +124,12 @@ template <typename Facts, bool kIsWindow> struct DecodeTeam : TeamShape<Facts, k
   static constexpr int32 kListAt = kBestBlocksAt + 4 * Shape::kBest;
   static constexpr int32 kFreshAt =
       kListAt + (Shape::kHasSel ? 4 * round_up(Facts::kSelCount, 4) : 0); // a new compressed row
-  static constexpr int32 kTableAt =
-      kFreshAt + round_up(2 * (Shape::kQkDim + Shape::kVDim), 16); // [page of the sequence]
-  static constexpr int32 kTableEntries = Facts::kTableEntries;     // 0: the table is too long to be kept
+  static constexpr int32 kFreshSumsAt =
+      kFreshAt + round_up(2 * (Shape::kQkDim + Shape::kVDim), 16);        // [K or V][part of the weights][column]
+  static constexpr int32 kTableAt = kFreshSumsAt + Facts::kReceivedBytes; // [page of the sequence]
+  static constexpr int32 kTableEntries = Facts::kTableEntries;            // 0: the table is too long to be kept
   static constexpr int32 kBarriersAt = kTableAt + 4 * round_up(kTableEntries, 4);
-  static constexpr int32 kUsedBytes = kBarriersAt + 8 * kDecodeMessages;
+  static constexpr int32 kUsedBytes = kBarriersAt + 8 * Shape::kMessages;
   static_assert(kUsedBytes <= Facts::kSharedBytes, "the header states enough shared memory");
 };
 
@@ -166,6 +172,11 @@ template <typename Team> struct DecodeMemory {
   }
   NSA_DEVICE int32 *list() const { return numbers(Team::kListAt); }
   NSA_DEVICE unsigned char *fresh() const { return base + Team::kFreshAt; }
+  // What the new compressed row takes from a part of the weights of K or of V.
+  NSA_DEVICE float *fresh_sums(bool of_keys, int32 part) const {
+    return floats(Team::kFreshSumsAt) +
+           (of_keys ? part * Team::kQkDim : Team::Facts::kWeightParts * Team::kQkDim + part * Team::kVDim);
+  }
   NSA_DEVICE unsigned char *barrier(int32 message) const { return base + Team::kBarriersAt + 8 * message; }
 
   unsigned char *base;

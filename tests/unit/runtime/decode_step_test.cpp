@@ -39,25 +39,30 @@ Step stepOf(const Spec &spec, const Maxima &maxima) {
   return steps.back();
 }
 
-TEST(DecodeStep, IsOneLaunchWhereNothingIsMultipliedWithWeights) {
+TEST(DecodeStep, IsOneLaunch) {
   for (const Layout layout : {Layout::kDense, Layout::kPacked})
-    for (const int32_t pageSize : {0, 256}) {
-      Spec spec = specOf();
-      spec.layout = layout;
-      spec.pageSize = pageSize;
-      EXPECT_EQ(launchesOf(spec, token(8, 65536)), "decode_step");
-      EXPECT_EQ(launchesOf(spec, token(8, 100)), "decode_step") << "no shortcut is needed";
-      for (const CmpKind kind : {CmpKind::kLinear, CmpKind::kMlp}) {
-        Spec weighted = specOf(kind);
-        weighted.layout = layout;
-        weighted.pageSize = pageSize;
-        EXPECT_EQ(launchesOf(weighted, token(8, 65536)), "cache_sequences append compress decode_step");
-        weighted.branches = kBranchSel; // whose scores need compressed keys
-        EXPECT_EQ(launchesOf(weighted, token(8, 65536)), "cache_sequences append compress decode_step");
-        weighted.branches = kBranchWin;
-        EXPECT_EQ(launchesOf(weighted, token(8, 65536)), "decode_step");
+    for (const int32_t pageSize : {0, 256})
+      for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp}) {
+        Spec spec = specOf(kind);
+        spec.layout = layout;
+        spec.pageSize = pageSize;
+        EXPECT_EQ(launchesOf(spec, token(8, 65536)), "decode_step");
+        EXPECT_EQ(launchesOf(spec, token(8, 100)), "decode_step") << "no shortcut is needed";
+        for (const int32_t branch : {kBranchSel, kBranchWin}) {
+          spec.branches = branch;
+          EXPECT_EQ(launchesOf(spec, token(8, 65536)), "decode_step");
+        }
       }
-    }
+}
+
+// What the kernel compresses with.
+TEST(DecodeStep, TakesTheWeightsOfCompression) {
+  const Step step = stepOf(specOf(CmpKind::kMlp), token(8, 65536));
+  for (const Operand &operand : operandsOf(Operator::kCompress))
+    if (tensorRule(operand.name).part != TensorPart::kWhole && tensorRule(operand.name).part != TensorPart::kImportance)
+      EXPECT_TRUE(std::ranges::any_of(step.arguments, [&](const Binding &binding) {
+        return binding.view == operand.view && binding.tensor == operand.name;
+      })) << tensorName(operand.name);
 }
 
 TEST(DecodeStep, IsTakenWhereItIsNamedAndASequenceHasFewNewTokens) {
@@ -138,7 +143,7 @@ TEST(DecodeStep, IsTakenWhereItWasMeasuredToBeFaster) {
   Spec near = specOf();
   near.cmpStride = 4;
   EXPECT_EQ(kernels(near, {.batch = 8, .tokensQ = 64, .seqlenQ = 8, .seqlenK = 65536}, {}), 10u);
-  EXPECT_EQ(kernels(specOf(CmpKind::kMlp), maxima, {}), 4u);
+  EXPECT_EQ(kernels(specOf(CmpKind::kMlp), maxima, {}), 1u);
   EXPECT_NE(splitsFamily(specOf()), splitsFamily(specOf(CmpKind::kMlp)));
   // What a spec says of a plan before it has a routing does not count.
   Spec said = specOf();
@@ -154,8 +159,8 @@ TEST(DecodeStep, IsCompiledForWhatItsKernelNeeds) {
   ASSERT_TRUE(step.spec.validate().isOk()) << step.spec.validate().toString();
   EXPECT_EQ(Problem::make(step.spec, step.maxima).key(),
             "decode_step branches=3 cmp_block=32 cmp_kind=mlp cmp_stride=16 dtype=bf16 gate=value gate_per_group=0 "
-            "group=16 page_size=256 pairs=32 qk_dim=128 room=65536 sel_block=64 sel_count=16 v_dim=128 | batch=8 "
-            "kv_heads=4 seqlen_k=65536 seqlen_q=1 window=65536");
+            "group=16 mlp_activation=relu mlp_hidden=64 page_size=256 pairs=32 qk_dim=128 room=65536 sel_block=64 "
+            "sel_count=16 v_dim=128 | batch=8 kv_heads=4 seqlen_k=65536 seqlen_q=1 window=65536");
   // Where nothing is compressed, one kernel serves whatever the compression is.
   spec.branches = kBranchWin;
   EXPECT_EQ(Problem::make(step.spec, {.batch = 5, .tokensQ = 15, .seqlenQ = 3, .seqlenK = 60000}).fixed().at("pairs"),
@@ -167,18 +172,6 @@ TEST(DecodeStep, IsCompiledForWhatItsKernelNeeds) {
   // The next power of two is no number of 32 bits.
   const Maxima longest = token(1, 2'000'000'000);
   EXPECT_EQ(Problem::make(stepOf(spec, longest).spec, longest).fixed().at("room"), "2147483647");
-}
-
-// Every plan of decode has the kernels before it.
-TEST(DecodeStep, OtherKernelsOfThePlanKeepTheirKeys) {
-  const Spec spec = specOf(CmpKind::kLinear);
-  const Maxima maxima = token(8, 65536);
-  const std::vector<Step> forced = routingOf(spec, maxima, kForced).steps(), usual = stepsOf(spec, maxima);
-  ASSERT_EQ(forced.size(), 4u);
-  for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(Problem::make(forced[i].spec, maxima).key(), Problem::make(usual[i].spec, maxima).key());
-    EXPECT_FALSE(forced[i].spec.decodeStep);
-  }
 }
 
 // Plans have equal keys exactly where their kernels have.
@@ -195,6 +188,8 @@ TEST(DecodeStep, PlansOfOneKeyHaveTheSameKernels) {
                 Spec spec = specOf(kind);
                 spec.branches = branches;
                 spec.cmpBlock = block;
+                spec.mlpHidden = block * 2;
+                spec.mlpActivation = selCount == 8 ? Activation::kRelu : Activation::kSilu;
                 spec.selCount = selCount;
                 spec.window = window;
                 spec.layout = layout;
@@ -223,19 +218,17 @@ TEST(DecodeStep, PlansOfOneKeyHaveTheSameKernels) {
   EXPECT_FALSE(PlanKey::make(spec, token(1, 4096)) == usual);
 }
 
-TEST(DecodeStep, TheWorkspaceHoldsMarksAndWhatIsStaged) {
-  Spec spec = routingOf(specOf(), token(5, 65536), kForced).spec;
-  EXPECT_EQ(WorkspaceLayout(spec, token(5, 65536), 0, true).bytes, size_t{8 * 8 * 5 * 4});
-  spec = routingOf(specOf(CmpKind::kMlp), token(5, 65536), kForced).spec;
-  const WorkspaceLayout layout(spec, token(5, 65536), 0, true);
-  const auto align = [](size_t bytes) { return (bytes + 255) / 256 * 256; };
-  const size_t staged = size_t{5 + 5 * 31} * 4 * 128 * 2;
-  EXPECT_EQ(layout.bytes, align(64 * 5) + 2 * align(staged) + 8 * 8 * 5 * 4);
-  EXPECT_TRUE(layout.has(Buffer::kTable));
-  // A mark of each of eight new tokens of a sequence and a head has 8 bytes.
-  EXPECT_EQ(layout[Buffer::kArrivals].columns, 16);
-  EXPECT_EQ(layout[Buffer::kArrivals].row, 64);
-  EXPECT_EQ(layout[Buffer::kArrivals].offset % 8, 0u);
+TEST(DecodeStep, TheWorkspaceHoldsMarks) {
+  for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp}) {
+    const Spec spec = routingOf(specOf(kind), token(5, 65536), kForced).spec;
+    const WorkspaceLayout layout(spec, token(5, 65536), 0, true);
+    EXPECT_EQ(layout.bytes, size_t{8 * 8 * 5 * 4});
+    EXPECT_FALSE(layout.has(Buffer::kTable));
+    // A mark of each of eight new tokens of a sequence and a head has 8 bytes.
+    EXPECT_EQ(layout[Buffer::kArrivals].columns, 16);
+    EXPECT_EQ(layout[Buffer::kArrivals].row, 64);
+    EXPECT_EQ(layout[Buffer::kArrivals].offset % 8, 0u);
+  }
 }
 
 } // namespace
