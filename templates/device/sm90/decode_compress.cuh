@@ -107,6 +107,8 @@ template <typename Team, typename Arguments> struct WeightedRow {
 
   // Leaves the sums of the block's part of the weights in shared memory. Without neighbours the block has all weights.
   NSA_DEVICE void multiply() const {
+    if (!has_weights<Team>(place))
+      return;
 #pragma unroll 1
     for (int32 side = 0; side < (Team::kCluster == 1 ? 2 : 1); ++side) {
       const bool of_keys = side == 0 && has_key_weights<Team>(place);
@@ -121,7 +123,7 @@ template <typename Team, typename Arguments> struct WeightedRow {
   // have met behind `multiply`, and all blocks of the cluster have prepared their barriers.
   NSA_DEVICE void exchange() const {
     using Row = FreshRow<Team, Arguments>;
-    if constexpr (Team::kCluster > 1) {
+    if (Team::kCluster > 1 && has_weights<Team>(place)) {
       const bool of_keys = has_key_weights<Team>(place);
       push_sums(of_keys, of_keys ? Team::kQkDim : Team::kVDim);
     }

@@ -25,7 +25,10 @@ template <typename Team> NSA_DEVICE void make_message_barriers(const DecodeMemor
   }
 }
 
-// Half of the blocks have weights of K, and half have weights of V.
+// Half of the blocks have weights of K, and half have weights of V. The last one of an odd number has none.
+template <typename Team> NSA_DEVICE bool has_weights(const DecodePlace &place) {
+  return Team::kCluster == 1 || place.rank < 2 * Team::Facts::kWeightParts;
+}
 template <typename Team> NSA_DEVICE bool has_key_weights(const DecodePlace &place) {
   return place.rank < Team::Facts::kWeightParts;
 }
@@ -33,7 +36,7 @@ template <typename Team> NSA_DEVICE bool has_key_weights(const DecodePlace &plac
 // Returns how many bytes of the new compressed row other blocks send to the block.
 template <typename Team> NSA_DEVICE int32 fresh_sum_bytes(const DecodePlace &place) {
   const int32 all = Team::Facts::kWeightParts * (Team::kQkDim + Team::kVDim);
-  const int32 own = has_key_weights<Team>(place) ? Team::kQkDim : Team::kVDim;
+  const int32 own = !has_weights<Team>(place) ? 0 : has_key_weights<Team>(place) ? Team::kQkDim : Team::kVDim;
   return place.takes_fresh(Team::kInner) ? 4 * (all - own) : 0;
 }
 
