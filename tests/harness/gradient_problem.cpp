@@ -159,6 +159,7 @@ Arguments GradientProblem::arguments(Device &device) {
       .i32("seqlen_k", static_cast<int32_t>(first.keys))
       .i32("query_begin", 0)
       .i32("query_end", std::numeric_limits<int32_t>::max())
+      .i32("query_step", 1)
       .i32("window", attention.spec.window)
       .f32("scale", static_cast<float>(scale))
       .f32("scale_log2", static_cast<float>(scale / std::log(2.0)));
