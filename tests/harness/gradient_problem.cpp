@@ -115,6 +115,15 @@ void GradientProblem::poisonFirstKeys() {
   }
 }
 
+void GradientProblem::sinkFirstKeys() {
+  for (int64_t row = 0; row < q.batches * q.times * q.heads; ++row)
+    reference::storeElement(q.dtype, q.bytes.data(), row * q.columns, 1);
+  for (const Sequence &sequence : sequences())
+    for (int64_t head = 0; head < k.heads && sequence.keys > 0; ++head)
+      reference::storeElement(k.dtype, k.bytes.data(), k.view().offset(sequence.keyBatch, sequence.keyBegin, head, 0),
+                              -std::numeric_limits<double>::infinity());
+}
+
 void GradientProblem::poisonFirstQueries() {
   for (const Sequence &sequence : sequences())
     for (int64_t head = 0; head < q.heads && sequence.queries > 0; ++head)

@@ -36,6 +36,9 @@ public:
   void poisonLastKeys();
   // Makes the first key of each sequence NaN.
   void poisonFirstKeys();
+  // Makes an element of the first key of each sequence -infinity, and the queries' factors of it positive: the key has
+  // no weight, and its score with a query of zeros is NaN.
+  void sinkFirstKeys();
   // Makes the first query of each sequence NaN.
   void poisonFirstQueries();
 

@@ -280,6 +280,18 @@ TEST_F(SelectedGradients, OfQueriesKeysAndValues) {
       check(program, c);
 }
 
+// The last tile of a piece has pairs that do not exist. With a key of -infinity their weight is NaN, and they must not
+// reach its gradients of 0. The tile's queries see the whole block.
+TEST_F(SelectedGradients, OfAKeyWithoutWeight) {
+  for (const Placing placing : {Placing::kDense, Placing::kPacked})
+    for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
+      GradientProblem problem(specFor({dtype, 3, 40, 24, 12}), placing, lengthsOf(placing), random);
+      problem.attention.blockLists = drawLists(problem, random);
+      problem.sinkFirstKeys();
+      check("sel_dkv", problem, placing);
+    }
+}
+
 TEST_F(SelectedGradients, OfEachNumberOfWarps) {
   const SelectedCase c{DType::kBf16, 2, 64, 64, 64};
   const GradientProblem problem(specFor(c), c.placing, lengthsOf(c.placing), random);
