@@ -124,7 +124,8 @@ bool slotsFit(const Spec &spec, const Maxima &maxima) {
   const int64_t rowBytes = (padded(spec.qkDim) + padded(spec.vDim)) * dtypeBytes(spec.dtype);
   const int64_t entries = spec.layout == Layout::kPacked ? 1 : bucketOf(maxima.batch);
   const int64_t heads = spec.group() * bucketOf(spec.kvHeads);
-  const Saturated slots = Saturated(entries) * kLeastQueries * (int64_t{4} * heads * spec.selCount) * spec.qkDim;
+  const int64_t queries = kLeastQueries + spareQueries(spec, /*isGpu=*/true);
+  const Saturated slots = Saturated(entries) * queries * (int64_t{4} * heads * spec.selCount) * spec.qkDim;
   return (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared && slots.value() <= kMostSlots;
 }
 

@@ -48,9 +48,20 @@ struct GradientParts {
   static GradientParts make(const Spec &spec, const Maxima &maxima);
 };
 
+// Queries go through kernels in chunks (runtime/engine/graph/workspace.h), and a chunk of a packed batch begins and
+// ends inside of sequences. Kernels round what it has of a sequence up to a multiple of so many of the sequence's
+// queries, so that tiles of rows are the same in any batch. Tiles have at most 128 rows, and those of
+// templates/cuda/sm90/attention.cu 128, 192 or 384.
+inline constexpr int64_t kGpuChunkStep = 384;
+inline constexpr int64_t kCpuChunkStep = 128;
+// Returns how many queries more than it counts a chunk may have.
+constexpr int64_t spareQueries(const Spec &spec, bool isGpu) {
+  return spec.layout != Layout::kPacked ? 0 : isGpu ? kGpuChunkStep : kCpuChunkStep;
+}
+
 // Returns whether the gradient of the queries of `sel` may be computed block by block: the keys and values of a block
-// and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each entry fit in a chunk. The
-// result depends on buckets alone.
+// and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each entry, and of the spare ones of
+// a packed batch, fit in a chunk. The result depends on buckets alone.
 bool slotsFit(const Spec &spec, const Maxima &maxima);
 // Returns whether the rule computes the gradient of the queries of `sel` block by block, where nothing was measured.
 // The slots must fit, and the group must be small: its heads do not fill a tile of 16 rows, which `sel_dq` has for each

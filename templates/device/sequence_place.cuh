@@ -28,6 +28,13 @@ template <typename Arguments> NSA_DEVICE int32 queries_of(const Arguments &args,
   return max(min(q_begin + q_length, args.query_end) - max(q_begin, args.query_begin), 0);
 }
 
+// Returns how many queries of a sequence stand in front of a border of the launch, up to a multiple of query_step
+// (up_to in templates/tile/library/sequence.tile).
+NSA_DEVICE int32 queries_up_to(int32 queries, int32 q_length, int32 query_step) {
+  const int32 there = min(max(queries, 0), q_length);
+  return there + min((query_step - there % query_step) % query_step, q_length - there);
+}
+
 // Moves the queries by the offset of the keys. The table of a packed launch holds the offset in the place of the entry
 // of the keys, which is 0. A dense launch reads the offset itself, and describes a sequence with a malformed one as a
 // sequence with -1 queries and without keys.
@@ -58,10 +65,13 @@ NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
   const int32 k_length = Facts::kPacked ? load_scalar(args.sequences, batch, Facts::kSequenceKLength) : args.seqlen_k;
   const int32 k_entry = Facts::kPacked ? load_scalar(args.sequences, batch, Facts::kSequenceKEntry) : batch;
   const int32 q_entry = Facts::kPacked ? load_scalar(args.sequences, batch, Facts::kSequenceQEntry) : batch;
-  const int32 q_past = q_begin + q_length;
-  const int32 first_time = max(q_begin, args.query_begin);
-  const int32 queries = max(min(q_past, args.query_end) - first_time, 0);
-  SequencePlace place = {q_entry, k_entry, k_begin, first_time, queries, k_length - (q_past - first_time), k_length};
+  int32 first = max(args.query_begin - q_begin, 0), past = min(q_length, args.query_end - q_begin);
+  if constexpr (Facts::kPacked) {
+    first = queries_up_to(first, q_length, args.query_step);
+    past = queries_up_to(past, q_length, args.query_step);
+  }
+  const int32 cached = k_length - q_length;
+  SequencePlace place = {q_entry, k_entry, k_begin, q_begin + first, max(past - first, 0), cached + first, k_length};
   if constexpr (Facts::kKeyOffset)
     offset_keys<Facts>(args, batch, place);
   return place;

@@ -110,15 +110,16 @@ TEST_P(BadInput, ACorruptedListEntryChangesReads) {
   }
 }
 
-// Lengths on the device that fall, are negative, or end behind the rows, in every operator that reads them.
+// Lengths on the device that fall, are negative, or end behind the rows, in every operator that reads them. The lengths
+// of a cache have tests of their own (bad_decode_suite.cpp).
 TEST_P(BadInput, BrokenLengthsAreReportedByEveryOperator) {
   const tools::SequenceLengths lengths{{60, 0, 40}, {90, 20, 130}};
   std::vector<Spec> specs;
-  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCompress, Operator::kCompressBwd,
-                            Operator::kCmp, Operator::kSelect, Operator::kSel, Operator::kNsa, Operator::kInvert}) {
-    specs.push_back(smallSpec(op, dtype()));
-    specs.back().layout = Layout::kPacked;
-  }
+  for (const OperatorDef &def : publicOperators())
+    if (readsLengths(def.op) && !def.hasCache) {
+      specs.push_back(smallSpec(def.op, dtype()));
+      specs.back().layout = Layout::kPacked;
+    }
   makeReady(specs, lengths);
   for (const Spec &spec : specs) {
     const OperatorInputs inputs = tools::drawInputs(spec, lengths, freshSeed());
@@ -127,10 +128,10 @@ TEST_P(BadInput, BrokenLengthsAreReportedByEveryOperator) {
       OperatorInputs bad = inputs;
       const std::span<int32_t> offsets = integers(bad.tensors.at(name));
       const int32_t begin = offsets[2], rows = offsets[3];
-      // Compressed rows are counted by other lengths.
-      const bool hasRows = name == T::kCuSeqlensQ ? definitionOf(spec.op).hasQueries()
-                                                  : spec.op != Operator::kCmp && spec.op != Operator::kSelect &&
-                                                        spec.op != Operator::kInvert;
+      // Compressed rows are counted by other lengths, and the rows of `rotate` by those of the queries.
+      const bool hasRows = std::ranges::any_of(operandsOf(spec.op), [&](const Operand &operand) {
+        return tensorRule(operand.name).lead == (name == T::kCuSeqlensQ ? Lead::kQueries : Lead::kKeys);
+      });
       // The last one's end: no other sequence gets its rows.
       for (const int32_t end :
            {begin - 1, -1, std::numeric_limits<int32_t>::min(), rows + 1, std::numeric_limits<int32_t>::max()}) {

@@ -13,13 +13,13 @@ using reference::Sequence;
 using reference::TensorView;
 
 std::string_view placingName(Placing placing) {
-  static constexpr std::string_view kNames[] = {"dense", "packed", "paged"};
+  static constexpr std::string_view kNames[] = {"dense", "packed"};
   return kNames[static_cast<size_t>(placing)];
 }
 
 GradientProblem::GradientProblem(const Spec &spec, Placing placing, std::vector<SequenceLengths> lengths,
-                                 int32_t pageTokens, std::mt19937_64 &random)
-    : placing(placing), pageTokens(pageTokens) {
+                                 std::mt19937_64 &random)
+    : placing(placing) {
   attention.spec = spec;
   const auto batch = static_cast<int64_t>(lengths.size());
   const bool isCompressed = spec.op == Operator::kCmp;
@@ -40,22 +40,13 @@ GradientProblem::GradientProblem(const Spec &spec, Placing placing, std::vector<
   } else {
     attention.sequences = reference::denseSequences(batch, lengths.front().queries, lengths.front().keys);
   }
-  if (placing == Placing::kPaged) {
-    pageRows = isCompressed ? pageTokens / spec.cmpStride : pageTokens;
-    pagesOfSequence = (keyTimes + pageRows - 1) / pageRows;
-    for (int32_t page = 0; page < batch * pagesOfSequence; ++page)
-      table.push_back(page);
-    std::ranges::shuffle(table, random);
-    keyBatches = batch * pagesOfSequence;
-    keyTimes = pageRows;
-  }
   q = draw(random, queryBatches, queryTimes, spec.queryHeads, spec.qkDim);
   dOut = draw(random, queryBatches, queryTimes, spec.queryHeads, spec.vDim);
   k = draw(random, keyBatches, keyTimes, spec.kvHeads, spec.qkDim);
   v = draw(random, keyBatches, keyTimes, spec.kvHeads, spec.vDim);
   attention.q = q.view();
-  attention.k = keyView(k);
-  attention.v = keyView(v);
+  attention.k = k.view();
+  attention.v = v.view();
 }
 
 OwnedTensor GradientProblem::draw(std::mt19937_64 &random, int64_t batches, int64_t times, int64_t heads,
@@ -66,14 +57,6 @@ OwnedTensor GradientProblem::draw(std::mt19937_64 &random, int64_t batches, int6
   for (int64_t i = 0; i < batches * times * heads * columns; ++i)
     reference::storeElement(dtype, tensor.bytes.data(), i, normal(random));
   return tensor;
-}
-
-TensorView GradientProblem::keyView(const OwnedTensor &tensor) const {
-  TensorView view = tensor.view();
-  view.pages = table;
-  view.pagesPerSequence = pagesOfSequence;
-  view.pageRows = pageRows;
-  return view;
 }
 
 void GradientProblem::lowerScores() {
@@ -106,7 +89,7 @@ void GradientProblem::alignKeys(double common, double gradientScale) {
 void GradientProblem::poisonLastKeys() {
   const bool isCompressed = attention.spec.op == Operator::kCmp;
   for (OwnedTensor *tensor : {&k, &v}) {
-    const TensorView view = keyView(*tensor);
+    const TensorView view = tensor->view();
     for (const Sequence &sequence : sequences()) {
       const int64_t keys = isCompressed ? attention.spec.compressedBlocks(sequence.keys) : sequence.keys;
       const int64_t last = (isCompressed ? sequence.blockBegin : sequence.keyBegin) + keys - 1;
@@ -120,7 +103,7 @@ void GradientProblem::poisonLastKeys() {
 }
 
 void GradientProblem::poisonFirstKeys() {
-  const TensorView view = keyView(k);
+  const TensorView view = k.view();
   for (const Sequence &sequence : sequences()) {
     const bool isCompressed = attention.spec.op == Operator::kCmp;
     const int64_t keys = isCompressed ? attention.spec.compressedBlocks(sequence.keys) : sequence.keys;
@@ -130,6 +113,15 @@ void GradientProblem::poisonFirstKeys() {
         reference::storeElement(k.dtype, k.bytes.data(), view.offset(sequence.keyBatch, first, head, column),
                                 std::numeric_limits<double>::quiet_NaN());
   }
+}
+
+void GradientProblem::sinkFirstKeys() {
+  for (int64_t row = 0; row < q.batches * q.times * q.heads; ++row)
+    reference::storeElement(q.dtype, q.bytes.data(), row * q.columns, 1);
+  for (const Sequence &sequence : sequences())
+    for (int64_t head = 0; head < k.heads && sequence.keys > 0; ++head)
+      reference::storeElement(k.dtype, k.bytes.data(), k.view().offset(sequence.keyBatch, sequence.keyBegin, head, 0),
+                              -std::numeric_limits<double>::infinity());
 }
 
 void GradientProblem::poisonFirstQueries() {
@@ -147,8 +139,7 @@ ProgramKernel::Pairs GradientProblem::fixed() const {
           {"qk_dim", std::to_string(spec.qkDim)},
           {"v_dim", std::to_string(spec.vDim)},
           {"group", std::to_string(spec.group())},
-          {"packed", placing == Placing::kPacked ? "1" : "0"},
-          {"page_size", placing == Placing::kPaged ? std::to_string(pageTokens) : "0"}};
+          {"packed", placing == Placing::kPacked ? "1" : "0"}};
 }
 
 Arguments GradientProblem::arguments(Device &device) {
@@ -159,6 +150,7 @@ Arguments GradientProblem::arguments(Device &device) {
       .i32("seqlen_k", static_cast<int32_t>(first.keys))
       .i32("query_begin", 0)
       .i32("query_end", std::numeric_limits<int32_t>::max())
+      .i32("query_step", 1)
       .i32("window", attention.spec.window)
       .f32("scale", static_cast<float>(scale))
       .f32("scale_log2", static_cast<float>(scale / std::log(2.0)));
@@ -170,15 +162,8 @@ Arguments GradientProblem::arguments(Device &device) {
       rows.push_back(static_cast<int32_t>(field));
   onDevice.push_back(DeviceArray::of(device, rows, {static_cast<int64_t>(sequences().size()), kSequenceFields}));
   onDevice.back().bind(arguments, "sequences", /*columnsToo=*/true);
-  for (const auto &[name, tensor] : {std::pair("k", &k), {"v", &v}}) {
-    const DeviceArray &keys = onDevice.emplace_back(array(device, *tensor));
-    if (placing == Placing::kPaged)
-      keys.bindPages(arguments, name,
-                     onDevice.emplace_back(
-                         DeviceArray::of(device, table, {static_cast<int64_t>(sequences().size()), pagesOfSequence})));
-    else
-      keys.bind(arguments, name);
-  }
+  for (const auto &[name, tensor] : {std::pair("k", &k), {"v", &v}})
+    onDevice.emplace_back(array(device, *tensor)).bind(arguments, name);
   return arguments;
 }
 

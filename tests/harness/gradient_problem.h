@@ -12,9 +12,8 @@
 
 namespace nsa::test {
 
-// Where sequences lie: side by side with equal lengths, one behind the other with lengths of their own, or side by side
-// with their keys in pages.
-enum class Placing : uint8_t { kDense, kPacked, kPaged };
+// Where sequences lie: side by side with equal lengths, or one behind the other with lengths of their own.
+enum class Placing : uint8_t { kDense, kPacked };
 std::string_view placingName(Placing placing);
 
 struct SequenceLengths {
@@ -23,25 +22,27 @@ struct SequenceLengths {
 
 class GradientProblem {
 public:
-  // All lengths are equal unless the sequences are packed. A page holds the keys of `pageTokens` tokens.
-  GradientProblem(const Spec &spec, Placing placing, std::vector<SequenceLengths> lengths, int32_t pageTokens,
-                  std::mt19937_64 &random);
+  // All lengths are equal unless the sequences are packed.
+  GradientProblem(const Spec &spec, Placing placing, std::vector<SequenceLengths> lengths, std::mt19937_64 &random);
   GradientProblem(const GradientProblem &) = delete;
 
   // Makes all scores of the first query of each sequence so small that what stands in the place of a key that does not
   // exist, whose score is 0, has an infinite weight.
   void lowerScores();
   // Makes all scores 0, the elements of the keys of a sequence grow from `common` to twice as much, with another sign
-  // in each sequence, and multiplies the gradient of the output. Of compressed keys, and without pages.
+  // in each sequence, and multiplies the gradient of the output. Of compressed keys.
   void alignKeys(double common, double gradientScale);
   // Makes the last key of each sequence NaN, and its value.
   void poisonLastKeys();
   // Makes the first key of each sequence NaN.
   void poisonFirstKeys();
+  // Makes an element of the first key of each sequence -infinity, and the queries' factors of it positive: the key has
+  // no weight, and its score with a query of zeros is NaN.
+  void sinkFirstKeys();
   // Makes the first query of each sequence NaN.
   void poisonFirstQueries();
 
-  // `packed`, `page_size`, the element type and the sizes.
+  // `packed`, the element type and the sizes.
   ProgramKernel::Pairs fixed() const;
   // Keys, values, the numbers and the table of sequences. The arrays lie on the device as long as the problem.
   Arguments arguments(Device &device);
@@ -66,12 +67,8 @@ public:
 private:
   reference::OwnedTensor draw(std::mt19937_64 &random, int64_t batches, int64_t times, int64_t heads,
                               int64_t columns) const;
-  reference::TensorView keyView(const reference::OwnedTensor &tensor) const;
 
   Placing placing;
-  int32_t pageTokens;
-  int64_t pageRows = 0, pagesOfSequence = 0;
-  std::vector<int32_t> table; // of pages
   std::deque<DeviceArray> onDevice;
 };
 

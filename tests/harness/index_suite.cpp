@@ -165,7 +165,7 @@ TEST_F(IndexTest, SelectionInvertsItsLists) {
         const SequenceLengths dense =
             op == Operator::kNsa ? SequenceLengths{{150}, {170}} : SequenceLengths{{150, 150}, {150, 150}};
         OperatorInputs inputs = tools::drawInputs(
-            spec, layout == Layout::kDense ? dense : SequenceLengths{{50, 0, 70, 0}, {60, 0, 100, 30}}, freshSeed());
+            spec, layout == Layout::kDense ? dense : SequenceLengths{{150, 0, 140, 0}, {160, 0, 170, 30}}, freshSeed());
         const NamedTensors outputs = run(inputs);
         ASSERT_TRUE(outputs.contains(T::kBlockIndex));
         checkOutputs(inputs, outputs);

@@ -48,6 +48,9 @@ protected:
     return values;
   }
 
+  // To the bit: -0 is no zero.
+  static bool isZero(double value) { return value == 0 && !std::signbit(value); }
+
   static void expectSameBits(const NamedTensors &outputs, const NamedTensors &others) {
     ASSERT_EQ(outputs.size(), others.size());
     for (const auto &[name, tensor] : outputs)
@@ -361,27 +364,50 @@ TEST_F(NsaGradients, OfUnreadTensorsAreZero) {
 // Rows behind the last sequence of a packed batch do not exist, and stay as they are. NaN in what the call reads is no
 // reason for another zero.
 TEST_F(NsaGradients, OfNothingReachNoOtherRows) {
-  for (const int32_t branches : {kBranchSel, kBranchWin}) {
+  for (const int32_t branches : {kBranchCmp, kBranchSel, kBranchWin}) {
     SCOPED_TRACE(branches);
     Spec own = spec(DType::kBf16, Layout::kPacked);
     own.branches = branches;
+    const bool hasCmp = branches == kBranchCmp;
+    own.qkDim = hasCmp ? 72 : own.qkDim; // wide heads sample compressed keys
     OperatorInputs inputs = tools::drawInputs(own, {{50, 40}, {90, 60}}, freshSeed());
+    if (hasCmp)
+      inputs.tensors[T::kQCmp] = inputs[T::kQ];
     integers(inputs.tensors[T::kCuSeqlensQ])[2] = 50 + 33;
     integers(inputs.tensors[T::kCuSeqlensK])[2] = 90 + 53;
-    for (const T name : {T::kGates, T::kDOut, T::kQ, branches == kBranchSel ? T::kKSel : T::kKWin})
-      std::ranges::fill(inputs.tensors[name].bytes, tools::kNanByte);
+    for (const T name : {T::kGates, T::kDOut, T::kQ, T::kQCmp, T::kKCmp, T::kKComp, T::kKSel, T::kKWin})
+      if (inputs.tensors.contains(name))
+        std::ranges::fill(inputs.tensors[name].bytes, tools::kNanByte);
     NamedTensors outputs = run(inputs);
-    for (const auto &[name, rows, row] : {std::tuple(T::kDQCmp, 83, int64_t{own.queryHeads} * own.qkDim),
-                                          {T::kDKCmp, 143, int64_t{own.kvHeads} * own.qkDim},
-                                          {T::kDVCmp, 143, int64_t{own.kvHeads} * own.vDim}}) {
+    for (const auto &[name, rows, row] :
+         {std::tuple(hasCmp ? T::kDQ : T::kDQCmp, 83, int64_t{own.queryHeads} * own.qkDim),
+          {hasCmp ? T::kDKSel : T::kDKCmp, 143, int64_t{own.kvHeads} * own.qkDim},
+          {hasCmp ? T::kDVSel : T::kDVCmp, 143, int64_t{own.kvHeads} * own.vDim}}) {
       const std::vector<double> values = elements(outputs, name);
       const auto behind = values.begin() + rows * row;
-      EXPECT_TRUE(std::all_of(values.begin(), behind, [](double value) { return value == 0; })) << tensorName(name);
+      EXPECT_TRUE(std::all_of(values.begin(), behind, isZero)) << tensorName(name);
       EXPECT_TRUE(behind != values.end() &&
                   std::all_of(behind, values.end(), [](double value) { return std::isnan(value); }))
           << tensorName(name);
     }
   }
+}
+
+// Of queries that see no compressed block, also where their gates are negative.
+TEST_F(NsaGradients, OfQueriesThatSeeNoBlockAreZero) {
+  for (const DType dtype : {DType::kBf16, DType::kF32})
+    for (const int32_t qkDim : {24, 72}) { // by the mean of keys, and by samples of keys
+      SCOPED_TRACE(std::string(dtypeName(dtype)) + " " + std::to_string(qkDim));
+      Spec own = spec(dtype);
+      own.branches = kBranchCmp;
+      own.qkDim = qkDim;
+      OperatorInputs inputs = tools::drawInputs(own, {{90}, {90}}, freshSeed());
+      fill(dtype, inputs.tensors[T::kGates].bytes, -0.5);
+      const std::vector<double> values = elements(run(inputs), T::kDQ);
+      const auto behind = values.begin() + int64_t{own.cmpBlock - 1} * own.queryHeads * qkDim;
+      EXPECT_TRUE(std::all_of(values.begin(), behind, isZero));
+      EXPECT_FALSE(std::all_of(behind, values.end(), isZero));
+    }
 }
 
 // A sequence's gradients do not depend on its neighbours, nor on its place in the batch.

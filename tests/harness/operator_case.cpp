@@ -250,8 +250,7 @@ std::vector<OperatorCase> operatorTable() {
                 std::to_string(branches),
             spec, {{70, 70}, {70, 70}});
       }
-  // Rows so wide that the CPU's workspace holds 64 queries: three chunks, whose borders lie inside of tiles and
-  // sequences.
+  // Rows so wide that a chunk has 64 queries on the CPU. The borders of chunks lie inside of tiles and sequences.
   auto wideRows = [](Spec &spec) {
     spec.dtype = DType::kF32;
     spec.queryHeads = 128;
@@ -265,7 +264,7 @@ std::vector<OperatorCase> operatorTable() {
         wideRows(spec);
         spec.layout = Layout::kPacked;
       },
-      {{50, 0, 70, 30}, {60, 0, 100, 30}});
+      {{150, 0, 140}, {160, 0, 170}});
   nsa("linear", [](Spec &s) { s.cmpKind = CmpKind::kLinear; }, {{120}, {120}});
   for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kSilu})
     nsa("mlp_" + std::string(activationName(activation)),
@@ -325,7 +324,7 @@ std::vector<OperatorCase> operatorTable() {
              wideRows(spec);
              spec.layout = Layout::kPacked;
            },
-           {{50, 0, 70, 30}, {60, 0, 100, 30}});
+           {{150, 0, 140}, {160, 0, 170}});
   // Places in lists take most of a chunk of queries.
   for (const Layout layout : {Layout::kDense, Layout::kPacked})
     gradient(
@@ -335,7 +334,7 @@ std::vector<OperatorCase> operatorTable() {
           s.layout = layout;
         },
         layout == Layout::kDense ? tools::SequenceLengths{{170}, {190}}
-                                 : tools::SequenceLengths{{50, 0, 90, 40}, {60, 0, 100, 40}});
+                                 : tools::SequenceLengths{{150, 0, 140}, {160, 0, 150}});
   Spec wideGroup = smallSpec(Operator::kSelBwd, DType::kBf16);
   wideGroup.queryHeads = 64, wideGroup.kvHeads = 1, wideGroup.qkDim = wideGroup.vDim = 16;
   add("sel_bwd_wide_group", wideGroup, {{130}, {130}});

@@ -1,6 +1,5 @@
 #include "tests/harness/program_kernel.h"
 
-#include "compiler/driver/EmbeddedTemplates.h"
 #include "compiler/driver/TemplateFiles.h"
 #include "runtime/base/text.h"
 #include "runtime/cpu/cpu_device.h"
@@ -12,10 +11,6 @@
 
 #include <cstdlib>
 #include <set>
-
-namespace nsa {
-std::span<const EmbeddedTemplate> testPrograms(); // the build makes it (EmbedTemplates.cmake)
-} // namespace nsa
 
 namespace nsa::test {
 namespace {
@@ -31,7 +26,7 @@ Result<std::shared_ptr<const CompilerLibrary>> openCompiler() {
       named.empty() ? LibraryPlace::of(reinterpret_cast<const void *>(&nsa_run)).find("libnsa_compiler.so") : named);
 }
 
-// The templates and the programs of tests.
+// The templates.
 class ProgramFolder {
 public:
   ProgramFolder() {
@@ -40,8 +35,6 @@ public:
     else
       for (const TemplateFile &file : TemplateFiles::embedded().files())
         folder.write(file.path, file.text);
-    for (const EmbeddedTemplate &file : testPrograms())
-      folder.write("tile/" + std::string(file.path), file.text);
   }
 
   CompileRequest request(Device &device, const std::string &program, Operator op, const ProgramKernel::Pairs &fixed,
@@ -93,11 +86,6 @@ std::vector<int64_t> DeviceArray::stridesOf(bool columnsToo) const {
   return strides;
 }
 
-void DeviceArray::bindPages(Arguments &arguments, const std::string &name, const DeviceArray &table) const {
-  arguments.pagedView(name, buffer.data(), stridesOf(false), static_cast<const int32_t *>(table.buffer.data()),
-                      table.shape.back());
-}
-
 void DeviceArray::bind(Arguments &arguments, const std::string &name, bool columnsToo) const {
   const std::vector<int64_t> strides = stridesOf(columnsToo);
   bool isAligned = true;
@@ -140,16 +128,6 @@ std::vector<std::string> ProgramKernel::valuesOf(Device &device, const std::stri
         if (const std::string_view word = takeWord(rest); word.starts_with(choice + "="))
           values.emplace(word.substr(choice.size() + 1));
   return {values.begin(), values.end()};
-}
-
-int64_t ProgramKernel::programs(const std::map<std::string, int64_t> &sizes) const {
-  const Result<int64_t> count = manifest.grid[0].evaluate([&](std::string_view name, int64_t &number) {
-    const auto found = sizes.find(std::string(name));
-    number = found == sizes.end() ? 0 : found->second;
-    return found != sizes.end();
-  });
-  EXPECT_TRUE(count) << count.status().toString();
-  return count ? *count : 0;
 }
 
 void ProgramKernel::run(const Arguments &arguments, const std::map<std::string, int64_t> &sizes) const {

@@ -1,7 +1,6 @@
-// A program of tests/programs as a kernel on the executable's device (kTestDevice). No operator has these programs, so
-// the compiler gets them in a folder of templates, and a test launches them by itself.
-// Ownership: kernels and arrays must be destroyed before their device.
-// Thread-safety: none needed, one test uses one object.
+// A tile program of the templates as a kernel on the executable's device (kTestDevice), which a test launches by
+// itself. Ownership: kernels and arrays must be destroyed before their device. Thread-safety: none needed, one test
+// uses one object.
 #pragma once
 
 #include "runtime/base/problem.h"
@@ -36,8 +35,6 @@ public:
   }
   // Makes the array a view with the coordinates of all axes but the columns, or of all axes (`columnsToo`).
   void bind(Arguments &arguments, const std::string &name, bool columnsToo = false) const;
-  // The same for pages [page, row, head, columns] in the order of a table [sequence, page].
-  void bindPages(Arguments &arguments, const std::string &name, const DeviceArray &table) const;
 
 private:
   void readInto(void *to) const;
@@ -61,8 +58,6 @@ public:
 
   // `sizes` are the sizes that the program's grid names. Fails the running test where the launch fails.
   void run(const Arguments &arguments, const std::map<std::string, int64_t> &sizes) const;
-  // The programs of the grid along its first axis.
-  int64_t programs(const std::map<std::string, int64_t> &sizes) const;
 
 private:
   void compile(const std::string &program, Operator op, const Pairs &fixed, const Pairs &config);

@@ -14,8 +14,9 @@ std::vector<std::string> Mutant::filters() const {
 
 std::vector<Mutant> allMutants() {
   std::vector<Mutant> all;
-  for (const std::span<const Mutant> part : {forwardMutants(), decodeMutants(), gradientMutants(),
-                                             compressionGradientMutants(), deviceMutants(), stepMutants()})
+  for (const std::span<const Mutant> part :
+       {forwardMutants(), decodeMutants(), gradientMutants(), selectedGradientMutants(), compressionGradientMutants(),
+        deviceMutants(), stepMutants()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -43,6 +43,8 @@ std::span<const Mutant> forwardMutants();
 std::span<const Mutant> decodeMutants();
 // Of templates/tile: gradients of attention and gates.
 std::span<const Mutant> gradientMutants();
+// Of templates/tile: gradients of selected attention, and the inverse of lists of blocks.
+std::span<const Mutant> selectedGradientMutants();
 // Of templates/tile: gradients of compression.
 std::span<const Mutant> compressionGradientMutants();
 // Of templates/device and templates/cuda.

@@ -36,7 +36,6 @@ const Gradient kGradients[] = {
     {"sel_dq", "sel_dq", {{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"sel_dq_slots", "sel_dq_slots", {{"group", "1"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"sel_dkv", "sel_dkv", {{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}}},
-    {"sel_bwd_keys", "sel", {{"group", "16"}, {"page_size", "0"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"compress_tokens_bwd", "compress_dx", compressionOf("linear", "1")},
     {"compress_tokens_bwd", "compress_dx", compressionOf("mlp", "256")},
     {"compress_hidden_bwd", "compress_dz", compressionOf("mlp", "256")},
@@ -51,9 +50,6 @@ TEST(Gradients, SpillNothing) {
   for (const char *architecture : {"sm_80", "sm_90a"})
     for (const Gradient &gradient : kGradients) {
       SCOPED_TRACE(std::string(architecture) + " " + gradient.program + " of " + gradient.op);
-      const std::string file = std::string(gradient.program) + ".tile";
-      if (gradient.program == std::string("sel_bwd_keys"))
-        folder.write("tile/" + file, readFile(std::string(NSA_TEST_PROGRAMS) + "/" + file));
       CompileCall call;
       call.target = architecture;
       call.op = gradient.op;

@@ -45,7 +45,9 @@ std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LaunchS
   spec.cmpStride = static_cast<int32_t>(fixedNumber(kernel, "cmp_stride", spec.cmpStride));
   const bool packed = spec.layout == Layout::kPacked;
   const int64_t batch = call.grid.batch;
-  const int64_t queries = step.node->isChunked ? layout.chunk : packed ? rules.maxima.tokensQ : rules.maxima.seqlenQ;
+  const int64_t queries = step.node->isChunked ? layout.chunkRows
+                          : packed             ? rules.maxima.tokensQ
+                                               : rules.maxima.seqlenQ;
   const auto first = static_cast<int32_t>(call.scalars[static_cast<size_t>(Scalar::kQueryBegin)]);
   std::vector<Output> outputs;
   for (const Operand &operand : operandsOf(op)) {

@@ -95,7 +95,7 @@ enum class Buffer : uint8_t {
   kKeptBlocks,
   kChoice,
   kDelta,
-  kDeltaNext, // of compressed keys: less what rounding left of the sums of dS
+  kDeltaNext, // the delta of compressed keys, plus what rounding left of the sums of dS
   kDkParts,   // gradients of keys, of programs that share the queries that see a key
   kDvParts,
   kListLengths,

@@ -132,8 +132,10 @@ Status PipelineRun::run() const {
     KernelCall chunk = base;
     setScalar(chunk.scalars, Scalar::kQueryBegin, first);
     setScalar(chunk.scalars, Scalar::kQueryEnd, past);
-    chunk.grid.maxSeqlenQ = std::min(base.grid.maxSeqlenQ, past - first);
-    chunk.grid.maxTokensQ = (rules.spec.layout == Layout::kPacked ? 1 : base.grid.batch) * (past - first);
+    setScalar(chunk.scalars, Scalar::kQueryStep, std::max<int64_t>(layout.chunkRows - layout.chunk, 1));
+    const int64_t rows = std::min(layout.chunkRows, call.timeQ - first);
+    chunk.grid.maxSeqlenQ = std::min(base.grid.maxSeqlenQ, rows);
+    chunk.grid.maxTokensQ = (rules.spec.layout == Layout::kPacked ? 1 : base.grid.batch) * rows;
     NSA_RETURN_IF_ERROR(launch({chunked, behind}, chunk, first));
   }
   return launch({behind, launches.end()}, base, 0);
@@ -256,7 +258,7 @@ ViewSlots PipelineRun::viewOf(Buffer buffer, Order order, int64_t first) const {
   const DType dtype = spec.types().of(at.role);
   int64_t entry = at.copy, begin = 0, rows = 0;
   if (at.rows == Rows::kChunk) {
-    entry = packed ? 0 : layout.chunk * at.row;
+    entry = packed ? 0 : layout.chunkRows * at.row;
     begin = -first * at.row;
   } else if (at.rows == Rows::kCompressed) {
     // Sequences of a packed batch follow each other. In the dense layout their distance follows from the call's

@@ -70,7 +70,7 @@ constexpr std::array<Binding, 6> indexBindings(Buffer index, Buffer slots) {
            {.view = View::kEntrySlots, .buffer = slots, .order = Order::kRowHeadColumn}}};
 }
 inline constexpr auto kIndexBindings = indexBindings(Buffer::kNone, Buffer::kNone);
-// Where the caller may have no inverse.
+// The plan makes the inverse where the caller has not bound one.
 inline constexpr auto kOwnIndexBindings = indexBindings(Buffer::kBlockIndex, Buffer::kEntrySlots);
 constexpr GraphNode indexNode(Role role, Operator op, std::span<const Binding> bindings, GraphNode::Launch launch,
                               bool (*isNeeded)(const Spec &, const Maxima &) = hasLists) {
@@ -88,7 +88,7 @@ inline constexpr GraphNode kIndexCountsNode =
     indexNode(Role::kIndexCounts, Operator::kIndexCounts, kIndexBindings, GraphNode::Launch::kAlways);
 inline constexpr GraphNode kIndexFillNode =
     indexNode(Role::kIndexFill, Operator::kIndexFill, kIndexBindings, GraphNode::Launch::kAlways);
-// Of selection. The lists of all queries are inverted, behind all chunks of queries.
+// Selection makes the inverse on request, of the lists of all queries, behind all chunks of queries.
 inline bool makesIndex(const Spec &spec, const Maxima &) { return spec.makeIndex; }
 constexpr GraphNode askedNode(Role role, Operator op) {
   return indexNode(role, op, kIndexBindings, GraphNode::Launch::kWithIndex, makesIndex);
@@ -96,7 +96,7 @@ constexpr GraphNode askedNode(Role role, Operator op) {
 inline constexpr std::array kAskedIndexNodes = {askedNode(Role::kIndexLengths, Operator::kIndexLengths),
                                                 askedNode(Role::kIndexCounts, Operator::kIndexCounts),
                                                 askedNode(Role::kIndexFill, Operator::kIndexFill)};
-// Of gradients.
+// Gradients make the inverse for calls that do not bind one.
 inline constexpr GraphNode kOwnLengthsNode =
     indexNode(Role::kIndexLengths, Operator::kIndexLengths, kOwnIndexBindings, GraphNode::Launch::kAlways);
 inline constexpr GraphNode kOwnCountsNode =

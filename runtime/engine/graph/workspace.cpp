@@ -41,10 +41,12 @@ struct Extents {
   const Maxima &maxima;
   const ShareRanges &shares;
   GradientParts parts{};
-  Saturated chunk = 0; // queries
+  int64_t chunkRows = 0;
 
   bool isPacked() const { return spec.layout == Layout::kPacked; }
   Saturated entries() const { return isPacked() ? 1 : maxima.batch; }
+  // Queries of each sequence in the dense layout, and of all sequences in the packed one.
+  int64_t times() const { return std::max<int64_t>(isPacked() ? maxima.tokensQ : maxima.seqlenQ, 1); }
   Saturated queries() const {
     return isPacked() ? Saturated(maxima.tokensQ) : Saturated(maxima.batch) * maxima.seqlenQ;
   }
@@ -67,7 +69,7 @@ struct Extents {
     case Rows::kStaged: // all new tokens, and for each sequence the tokens of an unfinished block
       return queries() + Saturated(maxima.batch) * (spec.cmpBlock - 1);
     case Rows::kChunk:
-      return entries() * chunk;
+      return entries() * chunkRows;
     case Rows::kQueries:
     case Rows::kTimes:
       return queries();
@@ -148,9 +150,9 @@ struct GraphRows {
   std::array<int64_t, kBuffers> columns, elements, bytes;
 };
 
-// Returns the queries of a chunk, of each sequence in the dense layout.
-int64_t chunkOf(const Graph &graph, const Extents &extents, const GraphRows &rows, bool isGpu) {
-  const int64_t time = std::max<int64_t>(extents.isPacked() ? extents.maxima.tokensQ : extents.maxima.seqlenQ, 1);
+// Returns the rows of a chunk in memory, of each sequence in the dense layout.
+int64_t chunkRowsOf(const Graph &graph, const Extents &extents, const GraphRows &rows, bool isGpu) {
+  const int64_t time = extents.times();
   if (!graph.isChunked())
     return time;
   // Branches that are off count too, so that chunks do not depend on them.
@@ -163,7 +165,7 @@ int64_t chunkOf(const Graph &graph, const Extents &extents, const GraphRows &row
   perQuery = perQuery * extents.entries();
   const int64_t ofGpu = extents.spec.dqSlots ? kGpuSlotsBytes : kGpuChunkBytes;
   const int64_t most = (isGpu ? ofGpu : kCpuChunkBytes) / perQuery.value() / kChunkGranule * kChunkGranule;
-  return std::min(time, std::max(most, kChunkGranule));
+  return std::min(time, std::max(most, kChunkGranule + spareQueries(extents.spec, isGpu)));
 }
 
 } // namespace
@@ -214,8 +216,9 @@ void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, size_t scra
     row.elements[i] = (Saturated(extents.heads(buffer.heads)) * row.columns[i]).value();
     row.bytes[i] = (Saturated(row.elements[i]) * dtypeBytes(types.of(buffer.role))).value();
   }
-  chunk = chunkOf(graph, extents, row, isGpu);
-  extents.chunk = chunk;
+  chunkRows = chunkRowsOf(graph, extents, row, isGpu);
+  chunk = chunkRows == extents.times() ? chunkRows : chunkRows - spareQueries(spec, isGpu);
+  extents.chunkRows = chunkRows;
   compRows = extents.isPacked() ? extents.rows(Rows::kCompressed).value() : 0;
   for (size_t i = 0; i < graph.buffers.size(); ++i) {
     const GraphBuffer &buffer = graph.buffers[i];
@@ -249,7 +252,7 @@ void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, std:
                                     size_t definitionBytes) {
   if (steps.empty())
     return;
-  const Extents extents{.spec = spec, .maxima = maxima, .shares = shares, .chunk = chunk};
+  const Extents extents{.spec = spec, .maxima = maxima, .shares = shares, .chunkRows = chunkRows};
   int64_t most = 0;
   for (const Step &each : steps) {
     const Spec &step = each.spec;

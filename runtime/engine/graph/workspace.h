@@ -75,7 +75,9 @@ struct WorkspaceLayout {
   int64_t compRows = 0;   // of all sequences together; 0 in the dense layout
   size_t definitionScratch = 0;
   std::array<size_t, 2> compared = {}; // second outputs of a kernel, and outputs of its definition
-  int64_t chunk = 0; // queries: of each sequence in the dense layout, of all sequences in the packed one
+  // Queries: of each sequence in the dense layout, of all sequences in the packed one. The memory of a chunk has rows
+  // for spare queries too (spareQueries), but never more rows than there are queries.
+  int64_t chunk = 0, chunkRows = 0;
   size_t bytes = 0;
 
 private:

@@ -143,7 +143,7 @@ typedef struct nsa_spec {
   nsa_layout layout;
   int32_t query_heads; /* a multiple of kv_heads, at most 128 times it; not read by compress, rotate, their
                           gradients and invert */
-  int32_t kv_heads;    /* rotate: the heads of X, also where X are queries */
+  int32_t kv_heads;    /* rotate, rotate_bwd: the heads of X, also where X are queries */
   int32_t qk_dim;
   int32_t v_dim;
   int32_t window; /* tokens, >= 1, the query's own included: window, window_bwd, nsa, nsa_bwd, decode. 512 */
@@ -164,12 +164,13 @@ typedef struct nsa_spec {
   int32_t local_blocks; /* how many last blocks up to the query's own are always selected, >= 1. 2 */
   /* The operators `combine`, `combine_bwd`, `nsa`, `nsa_bwd` and `decode` read these three fields about gates. */
   nsa_gate gate;
-  int32_t gate_per_group;        /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
-  int32_t branches;              /* NSA_BRANCH_ bits; a branch that is off is not computed. NSA_BRANCHES_ALL */
-  int32_t page_size;             /* decode only: tokens of a page of the cache, a multiple of sel_block; 0: no pages */
-  int32_t rotary_dims;           /* rotate: the first elements of a head, which turn; even, at most qk_dim; 0: qk_dim */
-  float rotary_base;             /* rotate: pair j turns by position * rotary_base^(-2j / rotary_dims) radians. 10000 */
-  nsa_rotary_style rotary_style; /* rotate: pair j is j and j + rotary_dims / 2 (half), or 2j and 2j + 1 */
+  int32_t gate_per_group; /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
+  int32_t branches;       /* NSA_BRANCH_ bits; a branch that is off is not computed. NSA_BRANCHES_ALL */
+  int32_t page_size;      /* decode only: tokens of a page of the cache, a multiple of sel_block; 0: no pages */
+  /* The operators `rotate` and `rotate_bwd` read these three fields about rotation. */
+  int32_t rotary_dims;           /* the first elements of a head, which turn; even, at most qk_dim; 0: qk_dim */
+  float rotary_base;             /* pair j turns by position * rotary_base^(-2j / rotary_dims) radians. 10000 */
+  nsa_rotary_style rotary_style; /* pair j is j and j + rotary_dims / 2 (half), or 2j and 2j + 1 */
   int32_t key_offset; /* dense, window, cmp: 1: each call binds K_OFFSET; 0: the keys of all sequences begin at 0. 0 */
   int32_t make_index; /* select, nsa: 1: a call may bind BLOCK_INDEX, which it makes of BLOCK_LIST; 0: it may not. 0 */
   int32_t batch_invariant; /* decode: 1: the bits of a sequence are equal in all plans and batches, whatever maxima the

@@ -3,6 +3,7 @@
 #include "runtime/base/sequence_fields.h"
 #include "tests/harness/seed.h"
 #include "tests/unit/cpu/guarded_tensor.h"
+#include "tests/unit/cpu/launched_queries.h"
 #include "tests/unit/cpu/template_kernel.h"
 #include "tools/reference/attention.h"
 
@@ -107,7 +108,7 @@ struct Problem {
     arguments.view("sequences", table.empty() ? nullptr : table.data(), {kSequenceFields, 1});
     const bool packed = !table.empty();
     arguments.i32("seqlen_q", packed ? -7 : int32_t(c.queries)).i32("seqlen_k", packed ? -7 : int32_t(c.keys));
-    arguments.i32("query_begin", begin).i32("query_end", end).i32("window", c.window);
+    arguments.i32("query_begin", begin).i32("query_end", end).i32("query_step", kCpuChunkStep).i32("window", c.window);
     arguments.f32("scale_log2", float(reference::softmaxScale(specOf(c)) * 1.4426950408889634));
     if (firstKey) // only then the kernel has these arguments
       arguments.view("k_offset", &*firstKey, {1}).view("status", status, {1});
@@ -288,7 +289,7 @@ TEST_P(CpuAttentionPacked, FollowsTheTable) {
   const auto &[features, op] = GetParam();
   Case c{op, kF32, 3, 16, 24, 0, 0, 11, 6, 2, 16, 16};
   const Spec spec = specOf(c);
-  const std::vector<int32_t> q = {0, 23, 23, 35, 35, 40, 58}, k = {0, 30, 47, 59, 59, 70, 128};
+  const std::vector<int32_t> q = {0, 23, 23, 35, 35, 40, 240}, k = {0, 30, 47, 59, 59, 70, 310};
   constexpr size_t kMalformed = 4;
   std::vector<reference::Sequence> sequences = reference::packedSequences(q, k, spec);
   sequences[0].keyOffset = -8;
@@ -307,12 +308,15 @@ TEST_P(CpuAttentionPacked, FollowsTheTable) {
   attention.sequences = sequences;
   const reference::AttentionResult expected = reference::attend(attention);
   const TemplateKernel kernel = compile(c, /*packed=*/true, features, /*keyOffset=*/true);
-  // The range counts rows of the packed tensor, whatever sequence they are of.
-  for (const auto &[begin, end] : {std::pair<int32_t, int32_t>{0, kAll}, {7, 50}, {23, 24}, {39, 41}, {58, kAll}}) {
+  // The range counts rows of the packed tensor, and each sequence has whole tiles in it.
+  for (const auto &[begin, end] :
+       {std::pair<int32_t, int32_t>{0, kAll}, {7, 50}, {23, 24}, {39, 41}, {50, 168}, {41, 169}, {169, kAll}}) {
     problem.run(kernel, table, begin, end);
     std::vector<bool> written(size_t(q.back()));
-    for (int32_t row = begin; row < std::min(end, q.back()); ++row)
-      written[size_t(row)] = row < q[kMalformed] || row >= q[kMalformed + 1];
+    for (size_t s = 0; s < sequences.size(); ++s)
+      for (int32_t row = q[s]; row < q[s + 1]; ++row)
+        written[size_t(row)] =
+            s != kMalformed && isLaunched(/*isPacked=*/true, row - q[s], q[s + 1] - q[s], q[s], begin, end);
     problem.expectRight(expected, written);
   }
 }

@@ -2,6 +2,7 @@
 // NaN wherever a query does not look.
 #include "tests/harness/seed.h"
 #include "tests/unit/cpu/gapped_tensor.h"
+#include "tests/unit/cpu/launched_queries.h"
 #include "tests/unit/cpu/template_kernel.h"
 #include "tools/reference/attention.h"
 
@@ -173,7 +174,10 @@ public:
     arguments.view("reads", wantsAll ? t.reads.data() : nullptr, t.reads.strides());
     arguments.view("sequences", c.isPacked() ? table.data() : nullptr, {8, 1});
     arguments.i32("seqlen_q", int32_t(c.lengths[0].queries)).i32("seqlen_k", int32_t(c.lengths[0].keys));
-    arguments.i32("query_begin", queryBegin).i32("query_end", queryEnd).view("status", status.data(), {1});
+    arguments.i32("query_begin", queryBegin)
+        .i32("query_end", queryEnd)
+        .i32("query_step", kCpuChunkStep)
+        .view("status", status.data(), {1});
     arguments.f32("scale_log2", float(reference::softmaxScale(spec) * 1.4426950408889634));
     // The launcher may know a larger maximum.
     kernel.run(arguments, {{"batch", int64_t(c.isPacked() ? c.lengths.size() : kBatch)},
@@ -240,8 +244,11 @@ TEST_P(CpuSel, MatchesReference) {
   for (auto member : {&Tensors::q, &Tensors::k, &Tensors::v, &Tensors::lists})
     (parts.*member).copyFrom(t.*member);
   launch(parts, 0, int32_t(border));
-  for (int64_t time = border; time < launch.queryRows; ++time)
-    ASSERT_EQ(parts.reads.integer(0, time, 0, 0), GappedTensor::kUntouched) << "range up to " << border;
+  for (const reference::Sequence &sequence : launch.sequences)
+    for (int64_t query = 0; query < sequence.queries; ++query)
+      ASSERT_EQ(parts.reads.integer(sequence.batch, sequence.queryBegin + query, 0, 0) != GappedTensor::kUntouched,
+                isLaunched(c.isPacked(), query, sequence.queries, sequence.queryBegin, 0, border))
+          << "range up to " << border;
   launch(parts, int32_t(border), INT32_MAX);
   EXPECT_TRUE(sameBits(parts.out, t.out) && sameBits(parts.lse, t.lse) && sameBits(parts.reads, t.reads))
       << "border " << border;

@@ -2,6 +2,7 @@
 // geometries of blocks, and NaN wherever a query does not look.
 #include "tests/harness/seed.h"
 #include "tests/unit/cpu/gapped_tensor.h"
+#include "tests/unit/cpu/launched_queries.h"
 #include "tests/unit/cpu/template_kernel.h"
 #include "tools/reference/attention.h"
 #include "tools/reference/list_check.h"
@@ -129,7 +130,7 @@ public:
     arguments.view("block_list", lists.data(), listStrides);
     arguments.view("sequences", c.isPacked() ? table.data() : nullptr, {8, 1});
     arguments.i32("seqlen_q", int32_t(c.lengths[0].queries)).i32("seqlen_k", int32_t(c.lengths[0].keys));
-    arguments.i32("query_begin", queryBegin).i32("query_end", queryEnd);
+    arguments.i32("query_begin", queryBegin).i32("query_end", queryEnd).i32("query_step", kCpuChunkStep);
     arguments.i32("init_blocks", c.initBlocks).i32("local_blocks", c.localBlocks);
     arguments.f32("scale_log2", float(reference::softmaxScale(spec) * 1.4426950408889634));
     // The launcher may know a larger maximum.
@@ -196,8 +197,11 @@ TEST_P(CpuSelect, MatchesReference) {
   const int64_t border = std::uniform_int_distribution<int64_t>(0, launch.queryRows)(engine);
   GappedTensor parts = launch.listTensor();
   launch(q, k, lse, parts, 0, int32_t(border));
-  for (int64_t time = border; time < launch.queryRows; ++time)
-    ASSERT_EQ(parts.integer(0, time, 0, 0), GappedTensor::kUntouched) << "range up to " << border;
+  for (const reference::Sequence &sequence : launch.sequences)
+    for (int64_t query = 0; query < sequence.queries; ++query)
+      ASSERT_EQ(parts.integer(sequence.batch, sequence.queryBegin + query, 0, 0) != GappedTensor::kUntouched,
+                isLaunched(c.isPacked(), query, sequence.queries, sequence.queryBegin, 0, border))
+          << "range up to " << border;
   launch(q, k, lse, parts, int32_t(border), INT32_MAX);
   EXPECT_EQ(launch.listsOf(parts).blocks, whole.blocks) << "border " << border;
 

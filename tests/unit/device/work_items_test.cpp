@@ -8,6 +8,7 @@
 #include <array>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -18,7 +19,8 @@ namespace {
 struct Arguments {
   View<int32, 2> sequences = {};
   View<int32, 1> k_offset = {}, status = {};
-  int32 seqlen_q = 0, seqlen_k = 0, query_begin = 0, query_end = 1 << 30, window = 0, kv_heads = 0, batch = 0;
+  int32 seqlen_q = 0, seqlen_k = 0, query_begin = 0, query_end = 1 << 30, query_step = 1, window = 0;
+  int32 kv_heads = 0, batch = 0;
 };
 
 template <int32 kBlocks, int32 kHeads, bool kIsPacked, bool kIsWindowed, bool kIsCompressed, bool kHasOffset = true>
@@ -157,6 +159,53 @@ template <int32 kBlocks, int32 kHeads> void checkOrders() {
     checkOrder<Case<kBlocks, kHeads, true, false, false, false>>(uneven, kKvHeads, multiprocessors);
     checkOrder<Case<kBlocks, kHeads, true, true, false, false>>(uneven, kKvHeads, multiprocessors);
   }
+}
+
+// The tiles of rows that launches over [borders[i], borders[i + 1]) of a packed batch compute: where each begins and
+// ends, and the keys of its cluster.
+template <typename Facts> auto tilesOf(std::vector<SequenceRecord> &table, const std::vector<int32> &borders) {
+  Arguments args;
+  args.query_step = 384; // kGpuChunkStep
+  args.window = 50;
+  args.kv_heads = 2;
+  args.batch = static_cast<int32>(table.size());
+  args.sequences = {table[0].fields.data(), {kSequenceFields, 1}, 0};
+  std::multiset<std::array<int32, 5>> tiles;
+  for (size_t i = 0; i + 1 < borders.size(); ++i) {
+    args.query_begin = borders[i];
+    args.query_end = borders[i + 1];
+    for (const std::vector<WorkItem> &items : itemsOf<Facts>(args, 2 * Facts::kCluster))
+      for (const WorkItem &item : items)
+        if (item.first_row < item.rows)
+          tiles.insert({item.kv_head, item.first_time * Facts::kGroup + item.first_row,
+                        std::min(item.first_row + Facts::kRows, item.rows) + item.first_time * Facts::kGroup,
+                        item.first_key, item.past_key});
+  }
+  return tiles;
+}
+
+// Chunks of a packed batch end anywhere in its sequences.
+template <int32 kBlocks, int32 kHeads> void checkChunks() {
+  std::vector<SequenceRecord> table;
+  int32 time = 0;
+  for (const int32 queries : {401, 1000, 0, 130, 800}) {
+    SequenceRecord &record = table.emplace_back();
+    record[SequenceField::kQBegin] = time;
+    record[SequenceField::kQLength] = queries;
+    record[SequenceField::kKLength] = queries + 70;
+    time += queries;
+  }
+  using Facts = Case<kBlocks, kHeads, true, true, false, false>;
+  const auto whole = tilesOf<Facts>(table, {0, time});
+  EXPECT_EQ(tilesOf<Facts>(table, {0, 448, 897, 1345, time}), whole);
+  EXPECT_EQ(tilesOf<Facts>(table, {0, 1, 400, 401, 402, 1402, 1403, time - 1, time}), whole);
+}
+
+TEST(WorkItems, OfChunksAreThoseOfTheWhole) {
+  checkChunks<1, 1>();
+  checkChunks<1, 16>();
+  checkChunks<2, 1>();
+  checkChunks<2, 16>();
 }
 
 TEST(WorkItems, AreEachRowOnceForBlocks) { checkOrders<1, 16>(); }

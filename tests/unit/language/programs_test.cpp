@@ -25,7 +25,7 @@ struct Program {
 
 std::vector<Program> programs() {
   std::vector<Program> found;
-  for (const std::string folder : {"templates/tile", "templates/tile/library", "tests/programs"})
+  for (const std::string folder : {"templates/tile", "templates/tile/library"})
     for (const auto &entry : files::directory_iterator(files::path(NSA_TEST_PROJECT) / folder)) {
       if (entry.path().extension() != ".tile")
         continue;

@@ -9,7 +9,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 namespace nsa {
 namespace {
@@ -383,26 +382,6 @@ let at = iota(row) + rwo
                                             "let at = iota(row) + rwo\n"
                                             "                     ^~~\n"
                                             "hint: did you mean 'row' (line 6)?\n");
-}
-
-// No operator has this kernel yet. It is right but for the names that the tables lack.
-TEST_F(LanguageCheck, AKernelOfGradientsLacksItsOperator) {
-  const Result<CheckReport> report = checkProgram({.path = NSA_SOURCE_DIR "/tests/programs/sel_bwd_keys.tile"});
-  ASSERT_TRUE(report) << report.status().toString();
-  EXPECT_FALSE(report->isGood);
-  std::string errors;
-  std::istringstream lines(report->messages);
-  for (std::string line; std::getline(lines, line);)
-    if (const size_t at = line.find(": error: "); at != std::string::npos)
-      errors += line.substr(at + 9) + "\n";
-  EXPECT_EQ(errors, "the operator 'sel' has no tensor 'items'\n"
-                    "the operator 'sel' has no tensor 'listing'\n"
-                    "the operator 'sel' has no tensor 'd_out'\n"
-                    "the operator 'sel' has no tensor 'delta'\n"
-                    "the operator 'sel' has no tensor 'gate'\n"
-                    "the operator 'sel' has no tensor 'dq_slots'\n"
-                    "the operator 'sel' has no tensor 'dk_parts'\n"
-                    "the operator 'sel' has no tensor 'dv_parts'\n");
 }
 
 TEST_F(LanguageCheck, AKernelSaysHowItIsLaunched) {

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace nsa;
 
@@ -17,14 +18,15 @@ namespace {
 using T = TensorName;
 using test::TestCall;
 
-constexpr Operator kOperators[] = {
-    Operator::kDense,    Operator::kWindow,    Operator::kCompress, Operator::kCmp,    Operator::kSelect,
-    Operator::kSel,      Operator::kCombine,   Operator::kNsa,      Operator::kDecode, Operator::kCombineBwd,
-    Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd,   Operator::kInvert, Operator::kCompressBwd,
-    Operator::kSelBwd,   Operator::kNsaBwd};
+std::vector<Operator> operators() {
+  std::vector<Operator> result;
+  for (const OperatorDef &def : publicOperators())
+    result.push_back(def.op);
+  return result;
+}
 
 TEST(Call, WellFormedCallsPass) {
-  for (Operator op : kOperators)
+  for (const Operator op : operators())
     for (Layout layout : {Layout::kDense, Layout::kPacked})
       for (CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp}) {
         TestCall call(op, layout);
@@ -57,7 +59,7 @@ TEST(Call, ViewsKnowTheirRows) {
 }
 
 TEST(Call, EachRequiredTensorIsMissedByName) {
-  for (Operator op : kOperators) {
+  for (const Operator op : operators()) {
     TestCall complete(op, Layout::kDense);
     for (const Operand &operand : operandsOf(op)) {
       const bool hasPartner = operand.name == T::kQCmp || operand.name == T::kDQCmp || operand.name == T::kKComp ||
@@ -69,13 +71,24 @@ TEST(Call, EachRequiredTensorIsMissedByName) {
       if (operand.name == T::kBlockList && operand.isOptional())
         call.drop(T::kBlockIndex); // TheInverseIsMadeOnRequest
       // q stays where it stands for q_cmp.
-      const bool served = operand.isOptional() || call.bindings.find(operand.otherwise);
+      const bool isOfPair = operand.name == T::kCos || operand.name == T::kSin; // TablesOfAnglesComeTogether
+      const bool served = (operand.isOptional() && !isOfPair) || call.bindings.find(operand.otherwise);
       const Status status = call.check();
       EXPECT_EQ(status.isOk(), served) << operatorName(op) << " without " << tensorName(operand.name);
       if (!served)
         EXPECT_EQ(status.error().field, tensorName(gradientOf(operand.name) ? operand.name : operand.otherwise))
             << operatorName(op);
     }
+  }
+}
+
+TEST(Call, TablesOfAnglesComeTogether) {
+  for (const Operator op : {Operator::kRotate, Operator::kRotateBwd}) {
+    TestCall call(op, Layout::kDense);
+    call.drop(T::kCos);
+    EXPECT_FALSE(call.check().isOk());
+    call.drop(T::kSin);
+    EXPECT_TRUE(call.check().isOk()) << call.check().toString();
   }
 }
 

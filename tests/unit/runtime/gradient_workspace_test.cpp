@@ -50,7 +50,8 @@ struct GradientSizes {
     const int64_t out = int64_t{s.queryHeads} * s.vDim * element, sum = int64_t{4} * s.queryHeads * s.qkDim;
     const int64_t bytes = int64_t{!isGpu ? 32 : s.dqSlots ? 1024 : 512} << 20;
     const int64_t most = bytes / ((3 * out + sum + slotsRow()) * entries) / 64 * 64;
-    return entries * std::min(std::max<int64_t>(most, 64), std::max<int64_t>(isPacked ? m.tokensQ : m.seqlenQ, 1));
+    const int64_t least = 64 + (!isPacked ? 0 : isGpu ? 384 : 128);
+    return entries * std::min(std::max(most, least), std::max<int64_t>(isPacked ? m.tokensQ : m.seqlenQ, 1));
   }
 
   void addChunk(bool isGpu) {

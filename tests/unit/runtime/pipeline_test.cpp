@@ -308,6 +308,36 @@ TEST(Pipeline, TheWorkspaceIsBoundedByChunks) {
   EXPECT_LT(WorkspaceLayout(spec, lengths(131072), 0, false).chunk, none.chunk);
 }
 
+// Of a packed batch the memory of a chunk has rows for spare queries, unless the chunk holds all queries.
+TEST(Pipeline, PackedChunksHaveSpareRows) {
+  Spec spec = nsa128();
+  spec.layout = Layout::kPacked;
+  for (const bool isGpu : {true, false}) {
+    const int64_t spare = isGpu ? 384 : 128;
+    Maxima maxima = lengths(131072);
+    const WorkspaceLayout many(spec, maxima, 0, isGpu);
+    EXPECT_EQ(many.chunkRows, many.chunk + spare);
+    EXPECT_EQ(many.chunkRows, isGpu ? 10752 : 640);
+    maxima.tokensQ = many.chunkRows;
+    const WorkspaceLayout all(spec, maxima, 0, isGpu);
+    EXPECT_EQ(all.chunkRows, maxima.tokensQ);
+    EXPECT_EQ(all.chunk, maxima.tokensQ);
+    spec.vDim = 1 << 20; // a query has more memory than a chunk
+    const WorkspaceLayout wide(spec, lengths(131072), 0, isGpu);
+    EXPECT_EQ(wide.chunk, 64);
+    EXPECT_EQ(wide.chunkRows, 64 + spare);
+    spec.vDim = 128;
+  }
+  // Sequences of a dense layout have the same chunks in any batch, also where decode's kernels read a table.
+  for (const Operator op : {Operator::kNsa, Operator::kDecode, Operator::kNsaBwd}) {
+    spec.op = op;
+    spec.layout = Layout::kDense;
+    const WorkspaceLayout dense(spec, lengths(131072), 0, true);
+    EXPECT_EQ(dense.chunkRows, dense.chunk) << operatorName(op);
+    EXPECT_LT(dense.chunk, 131072) << operatorName(op);
+  }
+}
+
 // Each number is legal alone, and their product wraps to few bytes, or to none.
 TEST(Pipeline, AWorkspaceThatNoNumberHoldsIsAnError) {
   const int64_t most = (int64_t{1} << 31) - 128;

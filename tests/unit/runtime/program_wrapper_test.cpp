@@ -124,7 +124,7 @@ TEST_F(ProgramWrapper, ErrorsAreThrown) {
   const std::vector<nsa::ProgramScalar> many(200, {"scale", 1});
   EXPECT_THROW(program.run(nullptr, 0, many.data(), many.size(), nullptr, 0), std::invalid_argument);
   EXPECT_EQ(errorOf([&] { program.run(nullptr, 0, many.data(), 100, nullptr, 0); }),
-            "scalars = 100: a program takes at most 28");
+            "scalars = 100: a program takes at most 29");
 }
 
 TEST(EmptyProgram, RefusesToWork) {

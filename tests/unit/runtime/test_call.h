@@ -74,6 +74,8 @@ struct TestCall {
       shape = {2, rule.lead == Lead::kRing ? spec.cmpBlock : rule.lead == Lead::kCache ? kRoom : blocks};
     } else if (rule.lead == Lead::kSequences) {
       return set(name, firstKeys.data(), spec.types().of(rule.role), {2});
+    } else if (rule.lead == Lead::kPositions) {
+      shape = {maxima.seqlenK};
     } else if (rule.lead == Lead::kEntries) {
       const bool packed = spec.layout == Layout::kPacked;
       shape = packed ? std::vector<int64_t>() : std::vector<int64_t>{2};
