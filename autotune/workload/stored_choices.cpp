@@ -33,14 +33,14 @@ Status copyStored(KernelCache &cache, const TuneJob &from, const TuneJob &to, co
 }
 
 Result<std::vector<TuneJob>> expandRouted(const std::vector<Workload> &workloads, const RouteRules &rules,
-                                          KernelCache &cache, const std::vector<std::string> &devices) {
-  RouteRules own = rules;
-  own.mayStep = true; // what is stored for a device was measured on it
+                                          KernelCache &cache, const std::vector<RoutedDevice> &devices) {
   return expand(workloads, rules, [&](const Spec &spec, const Maxima &maxima) {
     std::vector<Step> steps;
-    for (const std::string &device : devices) {
+    for (const RoutedDevice &device : devices) {
+      RouteRules own = rules;
+      own.mayStep = device.runsStep;
       const Routing routing = routingOf(spec, maxima, own, [&](const std::string &family, const std::string &name) {
-        return cache.findRoute(family, device, name);
+        return cache.findRoute(family, device.key, name);
       });
       std::ranges::move(routing.steps(), std::back_inserter(steps));
     }

@@ -34,10 +34,15 @@ std::optional<StoredChoice> findStoredChoice(KernelCache &cache, const TuneJob &
 // only one candidate for their kernel.
 Status copyStored(KernelCache &cache, const TuneJob &from, const TuneJob &to, const std::string &device);
 
-// Returns the jobs of the workloads (`expand`), with the kernels that measured thresholds (runtime/engine/choices/
-// routes.h) of the devices give a call in addition.
+// A device with stored thresholds.
+struct RoutedDevice {
+  std::string key;       // under which they are stored
+  bool runsStep = false; // it runs the kernel `decode_step`
+};
+// Returns the jobs of the workloads (`expand`), with the kernels that the rules and the measured thresholds (runtime/
+// engine/choices/routes.h) of the devices give a call in addition.
 Result<std::vector<TuneJob>> expandRouted(const std::vector<Workload> &workloads, const RouteRules &rules,
-                                          KernelCache &cache, const std::vector<std::string> &devices);
+                                          KernelCache &cache, const std::vector<RoutedDevice> &devices);
 
 // Returns the names of the devices with at least one stored kernel that computes an operator of `jobs` and was compiled
 // for the architecture `target`.

@@ -38,7 +38,11 @@ public:
       : workloads(workloads), engine(engine), options(options) {}
 
   Result<Json> run() {
-    NSA_ASSIGN_OR_RETURN(jobs, expand(workloads, engine.routeRules()));
+    RouteRules ofStep = engine.routeRules();
+    ofStep.mayStep = std::ranges::find(options.targets, kStepTarget) != options.targets.end();
+    NSA_ASSIGN_OR_RETURN(jobs, expand(workloads, engine.routeRules(), [&](const Spec &spec, const Maxima &maxima) {
+                           return routingOf(spec, maxima, ofStep).steps();
+                         }));
     NSA_RETURN_IF_ERROR(open());
     for (const std::string &target : options.targets)
       NSA_RETURN_IF_ERROR(addFamilies(target));
@@ -87,6 +91,8 @@ Status Compilation::addFamilies(const std::string &target) {
   NSA_ASSIGN_OR_RETURN(std::string device, targetDevice(target, engine.templateDir, engine.cpuFeatures));
   std::map<std::string, size_t> known;
   for (size_t i = 0; i < jobs.size(); ++i) {
+    if (operatorName(jobs[i].kernel.op) == kStepVariant && target != kStepTarget && engine.forceVariant != kStepVariant)
+      continue; // the rule takes it on another target
     const auto [found, isNew] = known.emplace(jobs[i].family, families.size());
     if (isNew)
       families.push_back({target, device, {}});

@@ -28,17 +28,17 @@ Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const s
   }
   std::vector<TunePlace> places;
   for (const std::string &device : known)
-    places.push_back({device, target != "cpu"});
+    places.push_back({device, target != "cpu", target == kStepTarget});
   return places;
 }
 
 Result<TunePlan> planWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
                                const std::vector<TunePlace> &places, const TuneLimits &limits) {
   KernelCache &cache = *environment.cache;
-  std::vector<std::string> names;
+  std::vector<RoutedDevice> routed;
   for (const TunePlace &place : places)
-    names.push_back(place.key);
-  NSA_ASSIGN_OR_RETURN(const std::vector<TuneJob> jobs, expandRouted(workloads, environment.routes, cache, names));
+    routed.push_back({place.key, place.runsStep});
+  NSA_ASSIGN_OR_RETURN(const std::vector<TuneJob> jobs, expandRouted(workloads, environment.routes, cache, routed));
 
   TunePlan plan;
   const StoredRules rules{environment.revision, environment.exhaustive};

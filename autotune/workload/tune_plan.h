@@ -10,6 +10,7 @@ namespace nsa {
 struct TunePlace {
   std::string key; // under which its choices are stored
   bool isGpu = false;
+  bool runsStep = false; // the kernel `decode_step`
 };
 // Returns the places that an architecture stands for: every device of the architecture that has stored kernels for the
 // workloads, or, if there is none, the device name under which kernels for the architecture are stored (targetDevice).

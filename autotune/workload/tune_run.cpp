@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 // Devices of one model.
 struct Model {
   std::string device; // under which choices are stored
-  bool isGpu = false;
+  bool isGpu = false, runsStep = false;
   std::vector<TuneDevice> workers;
   std::vector<std::optional<StoredChoice>> stored; // by job: what needs nothing more
   std::vector<TuneRow> rows;                       // by job
@@ -87,6 +87,7 @@ Status WorkloadRun::addDevices(std::vector<TuneDevice> devices) {
       model = models.end() - 1;
       model->device = device.key;
       model->isGpu = device.isGpu;
+      model->runsStep = device.runsStep;
     }
     model->workers.push_back(std::move(device));
   }
@@ -95,9 +96,9 @@ Status WorkloadRun::addDevices(std::vector<TuneDevice> devices) {
 
 Status WorkloadRun::findJobs() {
   environment.cache->open(); // for writing, where it exists
-  std::vector<std::string> devices;
+  std::vector<RoutedDevice> devices;
   for (const Model &model : models)
-    devices.push_back(model.device);
+    devices.push_back({model.device, model.runsStep});
   NSA_ASSIGN_OR_RETURN(jobs, expandRouted(workloads, environment.routes, *environment.cache, devices));
   return Status::ok();
 }

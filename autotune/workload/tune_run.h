@@ -38,6 +38,7 @@ struct TuneDevice {
   std::string name; // "cpu", "cuda:1"
   std::string key;  // under which its choices are stored
   bool isGpu = false;
+  bool runsStep = false; // the kernel `decode_step`
   // Tunes one kernel, and returns the tuner's report as a JSON text, as Engine::tuneKernel does.
   std::function<Result<std::string>(const TuneJob &job, double budgetSeconds)> tuneKernel;
   // Measures the forward pass against dense attention. Empty: a crossover that is not stored is left.

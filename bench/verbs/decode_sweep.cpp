@@ -123,14 +123,17 @@ private:
 } // namespace
 
 int64_t bestOf(const std::vector<TimedWay> &ways) {
-  int64_t number = StoredRoute::kNever;
-  double best = std::numeric_limits<double>::infinity();
-  for (const auto &[way, milliseconds] : ways)
-    if (!way.isRule() && milliseconds < best && ways.front().milliseconds >= way.margin() * milliseconds) {
-      best = milliseconds;
-      number = way.number();
-    }
-  return number;
+  // Numbers of shares differ little, and what noise says of them must not be kept.
+  constexpr double kSharesMargin = 1.2, kOtherWayMargin = 1.05;
+  TimedWay best = ways.front();
+  for (const TimedWay &timed : ways)
+    if (!timed.way.isOneKernel && timed.milliseconds < best.milliseconds &&
+        ways.front().milliseconds >= kSharesMargin * timed.milliseconds)
+      best = timed;
+  const auto kernel = std::ranges::find_if(ways, [](const TimedWay &timed) { return timed.way.isOneKernel; });
+  if (kernel != ways.end() && kernel->milliseconds < kOtherWayMargin * best.milliseconds)
+    return kTakesStep;
+  return best.way.isRule() ? StoredRoute::kNever : best.way.number();
 }
 
 bool isNotServed(const Status &status) {
@@ -152,8 +155,7 @@ Result<nsa_engine *> SplitEngines::engine(const StepWay &way) {
   if (!engine) {
     tools::EngineSettings own = settings;
     own.decodeSplits = static_cast<int32_t>(way.splits);
-    if (way.isOneKernel)
-      own.forceVariant = kStepVariant;
+    own.forceVariant = way.isOneKernel ? kStepVariant : kTiledTemplate;
     NSA_ASSIGN_OR_RETURN(engine, tools::createEngine(own));
   }
   return engine.get();

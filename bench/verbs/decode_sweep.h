@@ -41,9 +41,6 @@ struct StepWay {
   // As in a stored route: the number of splits, or kTakesStep.
   int64_t number() const { return isOneKernel ? kTakesStep : splits; }
   std::string name() const { return isOneKernel ? std::string(kStepVariant) : std::to_string(splits) + " shares"; }
-  // How many times as fast as the rule's number the way has to be to be stored. Numbers of shares differ little, and
-  // what noise says of them must not be kept.
-  double margin() const { return isOneKernel ? 1.05 : 1.2; }
   auto operator<=>(const StepWay &) const = default;
 };
 struct TimedWay {
@@ -77,7 +74,9 @@ private:
   std::map<StepWay, tools::EngineHandle> engines;
 };
 
-// Returns the threshold of the fastest way that beats the first one, the rule's, by its margin, or kNever.
+// Returns the threshold of the way to take: the fastest number of shares that is 1.2 times as fast as the first way,
+// the rule's, or else kNever. Where one kernel was measured, it is kTakesStep, unless that way is 1.05 times as fast as
+// the kernel.
 int64_t bestOf(const std::vector<TimedWay> &ways);
 
 // Measures the ways in turns. `samples` is the number of steps of each way.

@@ -214,7 +214,7 @@ Result<std::vector<PlanCore::Part>> Engine::partsOf(const Spec &spec, const Maxi
                                                     const MakeParts &makeParts) {
   const Routing routing = planner->route(spec, maxima);
   Result<std::vector<PlanCore::Part>> parts = makeParts(routing.steps());
-  if (parts || !routing.isMeasuredStep() || !isOfKernel(parts.status().code()))
+  if (parts || !routing.mayAvoidStep() || !isOfKernel(parts.status().code()))
     return parts;
   // No kernel of another problem can serve in the place of decode_step. Each kernel that it replaces may have one.
   Result<std::vector<PlanCore::Part>> others = makeParts(planner->route(spec, maxima, /*avoidsStep=*/true).steps());
@@ -319,7 +319,7 @@ Result<std::vector<ExplainDescription>> Engine::choices(const Spec &asked, const
   const Routing routing = planner->route(spec, maxima);
   std::vector<ExplainDescription> choices = choicesOf(routing);
   // As `make` decides, or has decided.
-  if (routing.isMeasuredStep() && (core ? !core->decodeStep : std::ranges::any_of(choices, &ExplainDescription::fails)))
+  if (routing.mayAvoidStep() && (core ? !core->decodeStep : std::ranges::any_of(choices, &ExplainDescription::fails)))
     choices = choicesOf(planner->route(spec, maxima, /*avoidsStep=*/true));
   return choices;
 }

@@ -18,8 +18,8 @@ namespace nsa {
 struct RouteRules {
   int decodeSplits = 0;          // for Spec::keySplits; 0: as measured, else as the rule says
   bool ignoreThresholds = false; // measured thresholds decide nothing
-  bool mayStep = false;          // a measured threshold may take the kernel `decode_step`
-  std::string forceVariant{};    // a name of isWay
+  bool mayStep = false;       // the device runs the kernel `decode_step`, and nothing has shown that it cannot be had
+  std::string forceVariant{}; // EngineOptions::forceVariant
 };
 
 // The two templates for attention kernels. An attention route is a threshold that chooses between kTiledTemplate and
@@ -68,7 +68,8 @@ inline bool stepServes(const Spec &spec, const Maxima &maxima) {
   return definitionOf(spec.op).hasCache && !spec.batchInvariant &&
          maxima.seqlenQ <= (compresses ? std::min(kStepTokens, spec.cmpStride) : kStepTokens);
 }
-// Returns whether force_variant names `decode_step`, and the kernel serves a plan.
+// Returns whether force_variant names `decode_step`, and the kernel serves a plan. A plan of which it names something
+// else, such as a template, has the other kernels of decode.
 inline bool forcesStep(const Spec &spec, const Maxima &maxima, std::string_view forceVariant) {
   return forceVariant == kStepVariant && stepServes(spec, maxima);
 }
@@ -80,10 +81,15 @@ constexpr bool isWay(std::string_view name) { return isWayOfDq(name) || name == 
 // up to powers of two. splitsRoute returns "" if no two programs share the keys of a query. The threshold of a route
 // from splitsRoute is the number of programs that share the keys of a query in each branch. A branch with few keys has
 // fewer programs than the threshold says. The threshold kNever means that no measured number of programs was faster
-// than the number that the rule of docs/operators.md gives. The threshold kTakesStep means that the kernel
-// `decode_step` was the fastest way that beat the rule by its margin (docs/tuning.md). A library that does not know
-// kTakesStep takes the most programs.
+// than the number that the rule of docs/operators.md gives. The threshold kTakesStep means that no number beat the
+// kernel `decode_step` by its margin (docs/tuning.md). A library that does not know kTakesStep takes the most programs.
 inline constexpr int64_t kTakesStep = KeySplits::kMost + 1;
+// Returns whether the threshold was measured beside `decode_step`. Otherwise it says nothing of a plan that may have
+// this kernel.
+inline bool comparesStep(const StoredRoute &route) {
+  return route.threshold == kTakesStep ||
+         std::ranges::find(route.evidence, kTakesStep, &RouteMeasurement::size) != route.evidence.end();
+}
 inline constexpr std::string_view kSplitsRoute = "decode.splits";
 std::string splitsRoute(const Spec &spec, const Maxima &maxima);
 // Returns whether a threshold of splitsRoute is measured together with the kernels of this operator, which do most of

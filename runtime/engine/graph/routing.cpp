@@ -16,8 +16,9 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
                   .dense = {},
                   .splits = {},
                   .slots = {},
-                  .forcesDq = false};
-  routing.spec.decodeStep = forcesStep(spec, maxima, rules.forceVariant);
+                  .forcesDq = false,
+                  .forcesStep = forcesStep(spec, maxima, rules.forceVariant)};
+  routing.spec.decodeStep = routing.forcesStep;
   // The splits of a plan with batch_invariant follow from the shape of its heads alone.
   const bool shares = sharesKeys(spec, maxima) && !routing.spec.decodeStep && !spec.batchInvariant;
   if (shares)
@@ -34,14 +35,14 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
   }
   if (shares && routing.spec.keySplits == 0) {
     routing.splits = measured(splitsFamily(spec), splitsRoute(spec, maxima));
-    const int64_t threshold = routing.splits ? routing.splits->threshold : StoredRoute::kNever;
-    if (threshold == kTakesStep) {
-      routing.spec.decodeStep = stepServes(spec, maxima) && rules.mayStep;
-      if (!routing.spec.decodeStep)
-        routing.splits.reset(); // it says nothing of the kernels that serve
-    } else if (threshold != StoredRoute::kNever) {
-      routing.spec.keySplits = static_cast<int32_t>(std::clamp<int64_t>(threshold, 1, KeySplits::kMost));
-    }
+    const bool mayStep = rules.mayStep && rules.forceVariant.empty() && stepServes(spec, maxima);
+    const auto takesStep = [](const StoredRoute &route) { return route.threshold == kTakesStep; };
+    if (routing.splits && (mayStep ? !comparesStep(*routing.splits) : takesStep(*routing.splits)))
+      routing.splits.reset(); // it says nothing of the kernels that may serve
+    routing.spec.decodeStep = mayStep && (!routing.splits || takesStep(*routing.splits));
+    if (!routing.spec.decodeStep && routing.splits && routing.splits->threshold != StoredRoute::kNever)
+      routing.spec.keySplits =
+          static_cast<int32_t>(std::clamp<int64_t>(routing.splits->threshold, 1, KeySplits::kMost));
   }
   if (definitionOf(spec.op).isGradient() && spec.hasLists()) {
     Spec dq = spec;

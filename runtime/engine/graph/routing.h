@@ -20,12 +20,15 @@ struct Routing {
   Maxima maxima;
   uint8_t routes = 0;                // the shortcuts that are taken
   std::optional<StoredRoute> dense;  // the measured threshold for dense attention in the place of selection
-  std::optional<StoredRoute> splits; // the measured number of programs that share keys, or kTakesStep
+  std::optional<StoredRoute> splits; // the measured number of programs that share keys, or kTakesStep, if it counts
   std::optional<StoredRoute> slots;  // the measured threshold of the route kSlotsRoute
   bool forcesDq = false;             // RouteRules::forceVariant names the way of this route
 
-  // Returns whether a measured threshold, and no option, takes the kernel `decode_step`.
-  bool isMeasuredStep() const { return spec.decodeStep && splits; }
+  bool forcesStep = false; // RouteRules::forceVariant names `decode_step`
+
+  // Returns whether the rule or a threshold takes the kernel `decode_step`. If the kernel cannot be had, the kernels
+  // that it replaces serve.
+  bool mayAvoidStep() const { return spec.decodeStep && !forcesStep; }
   std::vector<Step> steps() const { return stepsOf(spec, maxima, routes); }
 };
 

@@ -66,10 +66,10 @@ public:
   // Returns an error for an engine that tunes nothing, because it has a pinned table or the policy `fail`.
   Status checkTunes() const;
   // Returns which routes (pipeline.h, Route) the measured thresholds choose for an operator, and how many programs
-  // share the keys of a query of decode. A threshold may also take the kernel `decode_step`, unless
-  // `avoidsStep` is true.
+  // share the keys of a query of decode. The kernel `decode_step` may be taken, unless `avoidsStep` is
+  // true.
   Routing route(const Spec &spec, const Maxima &maxima, bool avoidsStep = false);
-  // Returns whether a threshold may take the kernel `decode_step` on this device.
+  // Returns whether the device runs the kernel `decode_step`.
   bool mayStep() const { return device.target() == kStepTarget; }
   // Opens the compiler library early, so that a later compilation need not open it.
   void openCompiler() { (void)maker.compilerRevision(); }

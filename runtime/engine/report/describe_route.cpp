@@ -52,10 +52,10 @@ RouteDescription describeRoute(const Routing &routing, const Step &step) {
   if (step.role == Role::kStep) {
     route.name = kStepVariant;
     route.other = "splits";
-    const bool isMeasured = routing.isMeasuredStep();
-    route.source = isMeasured ? kSplitsRoute : "force_variant";
-    route.why = isMeasured ? "it was the fastest way that beat the rule by its margin, as measured"
-                           : "the option names the kernel";
+    route.source = routing.forcesStep ? "force_variant" : routing.splits ? kSplitsRoute : "rule";
+    route.why = routing.forcesStep ? "the option names the kernel"
+                : routing.splits   ? "no number of splits beat it by its margin, as measured"
+                                   : "one launch does the step, and no measurement found another way to be faster";
     return route;
   }
   if (!(routesOf(spec, maxima) & step.node->shortcut))

@@ -254,7 +254,8 @@ typedef struct nsa_engine_options {
   const char *force_variant;   /* only this template may serve dense, window and cmp attention ("attention",
                                   "row_attention", or one of template_dir), or only this kernel the gradient of the
                                   queries of sel ("sel_dq", "sel_dq_slots"), or decode of up to 8 new tokens of each
-                                  sequence ("decode_step"). NSA_FORCE_VARIANT */
+                                  sequence ("decode_step"). Any other name keeps decode from "decode_step".
+                                  NSA_FORCE_VARIANT */
   const char *dump_dir;        /* folder for rendered templates, sources and manifests. NSA_DUMP_DIR */
   int32_t cpu_threads;         /* worker threads of the CPU device. NSA_CPU_THREADS, else all cores */
   int32_t compile_threads;     /* NSA_COMPILE_THREADS, else all cores */

@@ -12,13 +12,15 @@ int64_t best(double fourShares, double eightShares, double oneKernel) {
       {{{}, 1.0}, {{.splits = 4}, fourShares}, {{.splits = 8}, eightShares}, {{.isOneKernel = true}, oneKernel}});
 }
 
-TEST(DecodeSweep, KeepsTheFastestWayThatBeatsTheRuleByItsMargin) {
-  EXPECT_EQ(best(1.1, 0.95, 1.2), StoredRoute::kNever);
-  EXPECT_EQ(best(0.85, 0.9, 0.96), StoredRoute::kNever) << "margins are 1.2 for shares and 1.05 for one kernel";
-  EXPECT_EQ(best(0.8, 0.82, 1.2), 4);
+TEST(DecodeSweep, KeepsTheFastestWayThatBeatsTheOthersByItsMargin) {
+  EXPECT_EQ(best(1.1, 0.95, 1.06), StoredRoute::kNever);
+  EXPECT_EQ(best(1.1, 0.95, 1.04), kTakesStep) << "other ways must be 1.05 times as fast as one kernel";
+  EXPECT_EQ(best(0.85, 0.9, 1.06), StoredRoute::kNever) << "and a number of shares 1.2 times as fast as the rule";
+  EXPECT_EQ(best(0.8, 0.82, 0.9), 4);
   EXPECT_EQ(best(0.8, 0.7, 0.75), 8);
+  EXPECT_EQ(best(0.8, 0.7, 0.73), kTakesStep);
   EXPECT_EQ(best(0.8, 0.7, 0.4), kTakesStep);
-  EXPECT_EQ(best(0.9, 0.85, 0.94), kTakesStep) << "faster shares are within their margin";
+  EXPECT_EQ(bestOf({{{}, 1.0}, {{.splits = 4}, 0.8}}), 4);
   EXPECT_EQ(bestOf({{{}, 1.0}}), StoredRoute::kNever);
   EXPECT_GT(kTakesStep, KeySplits::kMost) << "no number of shares";
 }

@@ -89,7 +89,7 @@ TEST(TuneJobs, AreOfTheSplitsThatTheRulesSet) {
 }
 
 // A plan on a device with this threshold takes one kernel, and the others where it cannot be had.
-TEST(TuneJobs, AreOfTheOneLaunchThatAThresholdTakes) {
+TEST(TuneJobs, AreOfTheOneLaunchWhereADeviceTakesIt) {
   const Scratch scratch;
   const Result<Workload> workload =
       readWorkload(scratch.write("w.json", with(R"("decode": {"batch": [1], "lengths": [4096], "page_sizes": [0]})")));
@@ -99,18 +99,27 @@ TEST(TuneJobs, AreOfTheOneLaunchThatAThresholdTakes) {
   const Status stored =
       cache.putRoute({family, "measured", "decode.splits batch=1 seqlen_k=4096 seqlen_q=1", kTakesStep, "test", {}});
   ASSERT_TRUE(stored.isOk()) << stored.toString();
-  const auto rolesOf = [&](const std::string &device, const RouteRules &rules) {
+  const Status slower = cache.putRoute({family,
+                                        "slower",
+                                        "decode.splits batch=1 seqlen_k=4096 seqlen_q=1",
+                                        StoredRoute::kNever,
+                                        "test",
+                                        {{kTakesStep, "decode_step", 1.2, 1.2, ""}}});
+  ASSERT_TRUE(slower.isOk()) << slower.toString();
+  const auto rolesOf = [&](const RoutedDevice &device, const RouteRules &rules) {
     std::multiset<std::string> roles;
     for (const TuneJob &job : *expandRouted({*workload}, rules, cache, {device}))
       roles.insert(job.role);
     return roles;
   };
-  const std::multiset<std::string> usual = rolesOf("another", {});
+  const std::multiset<std::string> usual = rolesOf({"another"}, {});
   EXPECT_EQ(usual.count("step"), 0u);
-  EXPECT_EQ(rolesOf("measured", {.ignoreThresholds = true}), usual);
+  EXPECT_EQ(rolesOf({"measured"}, {}), usual) << "the device does not run the kernel";
   std::multiset<std::string> both = usual;
   both.insert("step");
-  EXPECT_EQ(rolesOf("measured", {}), both);
+  EXPECT_EQ(rolesOf({"measured", true}, {}), both);
+  EXPECT_EQ(rolesOf({"another", true}, {}), both) << "the rule takes it";
+  EXPECT_EQ(rolesOf({"slower", true}, {}), usual);
 }
 
 // Exactly what a plan of each call will look for.

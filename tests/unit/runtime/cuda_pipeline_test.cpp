@@ -112,8 +112,9 @@ TEST_F(CudaPipeline, AForcedStepOfDecodeIsOneLaunch) {
   }
 }
 
-// A stored threshold takes the kernel. Where it cannot be had, the kernels that it replaces serve.
-TEST_F(CudaPipeline, AMeasuredStepOfDecodeIsOneLaunchWhereItsKernelIsStored) {
+// The kernel does each step, unless a threshold says that others are faster. Where it cannot be had, the kernels that
+// it replaces serve.
+TEST_F(CudaPipeline, AStepOfDecodeIsOneLaunchWhereItsKernelIsStored) {
   DecodeCall call(NSA_LAYOUT_PACKED, kPageSize);
   call.maxima.max_seqlen_q = 1;
   storeSteps(call);
@@ -143,7 +144,7 @@ TEST_F(CudaPipeline, AMeasuredStepOfDecodeIsOneLaunchWhereItsKernelIsStored) {
     expectExplained(engine);
     return launches;
   };
-  const long usual = launchesOfPlan("without a threshold");
+  const long usual = launchesOfPlan("without the kernel");
   EXPECT_GT(usual, 1);
   StoredRoute route;
   route.family = splitsFamily(call.internalSpec());
@@ -153,7 +154,13 @@ TEST_F(CudaPipeline, AMeasuredStepOfDecodeIsOneLaunchWhereItsKernelIsStored) {
   ASSERT_TRUE(openStore()->putRoute(route).isOk());
   EXPECT_EQ(launchesOfPlan("with a threshold, without the kernel"), usual);
   storeDecodeStep(call);
-  EXPECT_EQ(launchesOfPlan("with the kernel", true), 1);
+  EXPECT_EQ(launchesOfPlan("with both", true), 1);
+  route.threshold = StoredRoute::kNever;
+  ASSERT_TRUE(openStore()->putRoute(route).isOk());
+  EXPECT_EQ(launchesOfPlan("with a threshold that was measured without the kernel", true), 1);
+  route.evidence = {{0, "rule 1/1/1", 1.0, 1.0, ""}, {kTakesStep, "decode_step", 1.2, 1.2, ""}};
+  ASSERT_TRUE(openStore()->putRoute(route).isOk());
+  EXPECT_EQ(launchesOfPlan("with other kernels that were faster"), usual);
 }
 
 TEST_F(CudaPipeline, AForwardPassIsItsLaunchesAndNothingElse) {

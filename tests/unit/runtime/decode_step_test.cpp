@@ -65,6 +65,22 @@ TEST(DecodeStep, TakesTheWeightsOfCompression) {
       })) << tensorName(operand.name);
 }
 
+// Where the device runs the kernel, it does each step that it serves, unless an option names something else.
+TEST(DecodeStep, IsTakenWhereTheDeviceRunsIt) {
+  const auto kernels = [](const RouteRules &rules) {
+    const Routing routing = routingOf(specOf(), token(8, 65536), rules);
+    EXPECT_EQ(routing.mayAvoidStep(), routing.steps().back().role == Role::kStep);
+    return routing.steps().size();
+  };
+  EXPECT_EQ(kernels({.mayStep = true}), 1u);
+  EXPECT_EQ(kernels({.ignoreThresholds = true, .mayStep = true}), 1u);
+  EXPECT_EQ(kernels({}), 10u);
+  EXPECT_EQ(kernels({.decodeSplits = 3, .mayStep = true}), 10u);
+  EXPECT_EQ(kernels({.mayStep = true, .forceVariant = std::string(kTiledTemplate)}), 10u);
+  const Routing routing = routingOf(specOf(), token(8, 65536), {.mayStep = true});
+  EXPECT_EQ(describeRoute(routing, routing.steps().front()).source, "rule");
+}
+
 TEST(DecodeStep, IsTakenWhereItIsNamedAndASequenceHasFewNewTokens) {
   const std::string splits = "cache_sequences append compress split_cmp scores rank choose ascend split_sel_win merge";
   EXPECT_EQ(launchesOf(specOf(), token(8, 65536), {}), splits);
@@ -110,22 +126,25 @@ TEST(DecodeStep, HasNoSplits) {
   EXPECT_EQ(route.splitsSource, "");
 }
 
-// A measured threshold takes the kernel where it serves, and options come before it.
+// A measured threshold chooses where the kernel serves, and options come before it.
 TEST(DecodeStep, IsTakenWhereItWasMeasuredToBeFaster) {
   const Maxima maxima = token(8, 65536);
   std::string asked;
+  int64_t threshold = kTakesStep;
+  std::vector<RouteMeasurement> evidence;
   const FindRoute find = [&](const std::string &family, const std::string &name) -> std::optional<StoredRoute> {
     asked = name;
     StoredRoute route;
     route.family = family;
     route.name = name;
-    route.threshold = kTakesStep;
+    route.threshold = threshold;
+    route.evidence = evidence;
     return route;
   };
   const auto kernels = [&](const Spec &spec, const Maxima &at, RouteRules rules, bool mayStep = true) {
     rules.mayStep = mayStep;
     const Routing routing = routingOf(spec, at, rules, find);
-    EXPECT_EQ(routing.isMeasuredStep(), routing.steps().back().role == Role::kStep);
+    EXPECT_EQ(routing.mayAvoidStep(), routing.steps().back().role == Role::kStep);
     return routing.steps().size();
   };
   EXPECT_EQ(kernels(specOf(), maxima, {}), 1u);
@@ -135,8 +154,8 @@ TEST(DecodeStep, IsTakenWhereItWasMeasuredToBeFaster) {
   const RouteDescription route = describeRoute(routing, routing.steps().front());
   EXPECT_EQ(route.name, kStepVariant);
   EXPECT_EQ(route.source, "decode.splits");
-  EXPECT_EQ(kernels(specOf(), maxima, {.ignoreThresholds = true}), 10u);
   EXPECT_EQ(kernels(specOf(), maxima, {}, false), 10u);
+  EXPECT_EQ(routingOf(specOf(), maxima, {}, find).splits, std::nullopt) << "it says nothing of the other kernels";
   EXPECT_EQ(kernels(specOf(), maxima, {.decodeSplits = 3}), 10u);
   EXPECT_EQ(routingOf(specOf(), maxima, {.decodeSplits = 3}, find).spec.keySplits, 3);
   // Eight new tokens would complete two compressed blocks.
@@ -148,7 +167,20 @@ TEST(DecodeStep, IsTakenWhereItWasMeasuredToBeFaster) {
   // What a spec says of a plan before it has a routing does not count.
   Spec said = specOf();
   said.decodeStep = true;
-  EXPECT_EQ(kernels(said, maxima, {.ignoreThresholds = true}), 10u);
+  EXPECT_EQ(kernels(said, maxima, {.decodeSplits = 3}), 10u);
+
+  // What was measured without the kernel says nothing of it.
+  for (const int64_t other : {StoredRoute::kNever, int64_t{4}}) {
+    threshold = other;
+    evidence = {{0, "rule 1/1/1", 1.0, 1.0, ""}, {4, "shares", 0.9, 0.9, ""}};
+    EXPECT_EQ(kernels(specOf(), maxima, {}), 1u);
+    const Routing usual = routingOf(specOf(), maxima, {.mayStep = true}, find);
+    EXPECT_EQ(describeRoute(usual, usual.steps().front()).source, "rule");
+    EXPECT_EQ(routingOf(specOf(), maxima, {}, find).spec.keySplits, std::max<int64_t>(other, 0));
+    evidence.push_back({kTakesStep, std::string(kStepVariant), 1.2, 1.2, ""});
+    EXPECT_EQ(kernels(specOf(), maxima, {}), 10u);
+    EXPECT_EQ(routingOf(specOf(), maxima, {.mayStep = true}, find).spec.keySplits, std::max<int64_t>(other, 0));
+  }
 }
 
 TEST(DecodeStep, IsCompiledForWhatItsKernelNeeds) {

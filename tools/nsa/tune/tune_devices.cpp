@@ -113,6 +113,7 @@ std::vector<TuneDevice> tuneDevices(const std::vector<OpenDevice> &devices) {
         {.name = device.name,
          .key = device.key(),
          .isGpu = device.isGpu(),
+         .runsStep = device.runsStep(),
          .tuneKernel =
              [engine](const TuneJob &job, double budgetSeconds) {
                return tuneKernel(engine, job.spec, job.maxima, job.problem, budgetSeconds);

@@ -152,7 +152,7 @@ Status plan(const std::vector<Workload> &workloads, const WorkloadFlags &flags) 
     NSA_ASSIGN_OR_RETURN(std::vector<OpenDevice> devices, openDevices(flags.engine.device, flags.engine));
     for (const OpenDevice &device : devices)
       if (std::ranges::find(places, device.key(), &TunePlace::key) == places.end())
-        places.push_back({device.key(), device.isGpu()});
+        places.push_back({device.key(), device.isGpu(), device.runsStep()});
   }
   const Result<TunePlan> planned = planWorkloads(workloads, environment, places, limitsOf(flags));
   if (!planned)
