@@ -20,7 +20,10 @@ constexpr double kGpuCompileSeconds = 0.9, kCpuCompileSeconds = 0.1, kMeasureSec
 
 Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const std::vector<Workload> &workloads,
                                               const TuneEnvironment &environment) {
-  NSA_ASSIGN_OR_RETURN(std::vector<TuneJob> jobs, expand(workloads));
+  const RouteRules rules{.mayStep = target == kStepTarget};
+  NSA_ASSIGN_OR_RETURN(std::vector<TuneJob> jobs, expand(workloads, {}, [&](const Spec &spec, const Maxima &maxima) {
+                         return routingOf(spec, maxima, rules).steps();
+                       }));
   std::set<std::string> known = devicesOf(*environment.cache, target, jobs);
   if (known.empty()) {
     NSA_ASSIGN_OR_RETURN(std::string device, targetDevice(target, environment.templateDir, environment.cpuFeatures));

@@ -46,6 +46,7 @@ TEST_F(GpuBackgroundCapture, CapturesOnABlockingStreamSurviveTheTuner) {
   settings.missPolicy = NSA_MISS_BACKGROUND;
   settings.tuneBudgetSeconds = 3;
   settings.compileThreads = 4;
+  settings.decodeSplits = 4; // `decode_step` is not tuned
   Result<tools::EngineHandle> engine = tools::createEngine(settings);
   ASSERT_TRUE(engine) << engine.status().toString();
   Spec window = shape.spec(), decode = shape.spec();

@@ -51,7 +51,7 @@ OperatorInputs beginningsOf(const OperatorInputs &whole, const std::vector<int64
 class PackedChunks : public OperatorTest {
 protected:
   static Spec spec(Operator op, int32_t group) {
-    Spec spec = smallSpec(op, DType::kF32);
+    Spec spec = smallSpec(op, servedTypes().back());
     spec.layout = Layout::kPacked;
     spec.queryHeads = 32;
     spec.kvHeads = 32 / group;
