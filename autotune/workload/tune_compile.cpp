@@ -92,7 +92,7 @@ Status Compilation::addFamilies(const std::string &target) {
   std::map<std::string, size_t> known;
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (operatorName(jobs[i].kernel.op) == kStepVariant && target != kStepTarget && engine.forceVariant != kStepVariant)
-      continue; // the rule takes it on another target
+      continue; // on this target no rule takes decode_step
     const auto [found, isNew] = known.emplace(jobs[i].family, families.size());
     if (isNew)
       families.push_back({target, device, {}});

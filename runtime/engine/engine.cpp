@@ -220,7 +220,9 @@ Result<std::vector<PlanCore::Part>> Engine::partsOf(const Spec &spec, const Maxi
   Result<std::vector<PlanCore::Part>> others = makeParts(planner->route(spec, maxima, /*avoidsStep=*/true).steps());
   if (!others)
     return parts;
-  logger.log(parts.status().code() == ErrorCode::kCacheMiss ? LogLevel::kInfo : LogLevel::kWarning, "engine",
+  const bool isUsual =
+      parts.status().code() == ErrorCode::kCacheMiss || parts.status().code() == ErrorCode::kUnsupported;
+  logger.log(isUsual ? LogLevel::kInfo : LogLevel::kWarning, "engine",
              "decode_step cannot serve, so the kernels that it replaces do: " + parts.status().error().message);
   return others;
 }

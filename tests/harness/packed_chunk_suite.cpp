@@ -1,5 +1,6 @@
 // Queries of a packed batch in chunks: what a chunk has of a sequence does not depend on the sequences in front of it.
 // For every device, but only the CPU has several chunks of so few queries.
+#include "runtime/engine/graph/workspace.h"
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/support/forward_pass.h"
@@ -22,10 +23,12 @@ std::span<std::byte> rowsOf(const Spec &spec, T name, tools::HostTensor &tensor,
   return std::span(tensor.bytes).subspan(static_cast<size_t>(begin) * row, static_cast<size_t>(count) * row);
 }
 
+Maxima maximaOfAll() { return {.batch = 3, .tokensQ = 2 * kLongest, .seqlenQ = kLongest, .seqlenK = kLongest}; }
+
 // A batch of beginnings of one sequence. What is saved of the sequence is right for its beginnings.
 OperatorInputs beginningsOf(const OperatorInputs &whole, const std::vector<int64_t> &lengths) {
   OperatorInputs inputs = tools::layOut(whole.spec, {lengths, lengths});
-  inputs.maxima = {.batch = 3, .tokensQ = 2 * kLongest, .seqlenQ = kLongest, .seqlenK = kLongest};
+  inputs.maxima = maximaOfAll();
   const std::vector<reference::Sequence> sequences = tools::sequencesOf(inputs), source = tools::sequencesOf(whole);
   for (const auto &[name, tensor] : whole.tensors) {
     if (inputs.tensors.contains(name))
@@ -63,6 +66,9 @@ protected:
 
   void expectSameBitsInEachBatch(const OperatorInputs &whole) {
     constexpr int64_t length = 401;
+    if (!session->isCuda()) {
+      ASSERT_LT(WorkspaceLayout(whole.spec, maximaOfAll(), 0, /*isGpu=*/false).chunk, length) << "one chunk has all";
+    }
     const OperatorInputs alone = beginningsOf(whole, {length});
     const tools::PlanHandle made = plan(whole.spec, alone.maxima);
     NamedTensors expected = run(made, alone);

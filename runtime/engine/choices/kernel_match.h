@@ -6,12 +6,15 @@
 #include "runtime/base/status.h"
 #include "runtime/engine/choices/problem_key.h"
 
+#include <algorithm>
 #include <string>
 
 namespace nsa {
 
 // checkServes fails when operator, target or a compiled-in value of the manifest differs from the problem: a row with
-// such a manifest is damaged or was stored for another problem.
+// such a manifest is damaged or was stored for another problem. It also fails for a kernel that computes a chunk of the
+// queries and does not know `query_step`. Such a kernel cuts packed sequences at other queries than the other kernels
+// of its plan, and rows between both cuts would have no value.
 inline Status checkServes(const Manifest &manifest, const ProblemKey &problem, const std::string &target) {
   if (manifest.op != problem.op)
     return Status::invalid("operator", manifest.op, "must be " + problem.op);
@@ -20,6 +23,11 @@ inline Status checkServes(const Manifest &manifest, const ProblemKey &problem, c
   for (const auto &[name, value] : manifest.fixed)
     if (const auto wanted = problem.fixed.find(name); wanted != problem.fixed.end() && wanted->second != value)
       return Status::invalid(name, value, "must be " + wanted->second);
+  const auto takes = [&](std::string_view name) {
+    return std::ranges::find(manifest.params, name, &ManifestParam::name) != manifest.params.end();
+  };
+  if (takes("query_begin") && !takes("query_step"))
+    return Status::invalid("query_step", "absent", "must be a parameter beside query_begin");
   return Status::ok();
 }
 

@@ -1,0 +1,31 @@
+// Which stored kernels a plan may take.
+#include "runtime/engine/choices/kernel_match.h"
+
+#include <gtest/gtest.h>
+
+namespace nsa {
+namespace {
+
+TEST(KernelMatch, AKernelThatCutsSequencesAtOtherQueriesDoesNotServe) {
+  Manifest manifest;
+  manifest.op = "combine";
+  manifest.target = "cpu";
+  ProblemKey problem;
+  problem.op = "combine";
+  const auto serves = [&] { return checkServes(manifest, problem, "cpu"); };
+  EXPECT_TRUE(serves().isOk());
+  ManifestParam begin, step;
+  begin.name = "query_begin";
+  step.name = "query_step";
+  manifest.params = {begin};
+  const Status refused = serves();
+  EXPECT_EQ(refused.code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(refused.error().field, "query_step");
+  EXPECT_EQ(refused.error().value, "absent");
+  EXPECT_NE(refused.error().rule.find("query_begin"), std::string::npos);
+  manifest.params = {begin, step};
+  EXPECT_TRUE(serves().isOk());
+}
+
+} // namespace
+} // namespace nsa
