@@ -13,8 +13,8 @@ namespace nsa {
 
 // checkServes fails when operator, target or a compiled-in value of the manifest differs from the problem: a row with
 // such a manifest is damaged or was stored for another problem. It also fails for a kernel that computes a chunk of the
-// queries and does not know `query_step`. Such a kernel cuts packed sequences at other queries than the other kernels
-// of its plan, and rows between both cuts would have no value.
+// queries of a packed batch and does not know `query_step`. Such a kernel cuts packed sequences at other queries than
+// the other kernels of its plan, and rows between both cuts would have no value.
 inline Status checkServes(const Manifest &manifest, const ProblemKey &problem, const std::string &target) {
   if (manifest.op != problem.op)
     return Status::invalid("operator", manifest.op, "must be " + problem.op);
@@ -26,7 +26,8 @@ inline Status checkServes(const Manifest &manifest, const ProblemKey &problem, c
   const auto takes = [&](std::string_view name) {
     return std::ranges::find(manifest.params, name, &ManifestParam::name) != manifest.params.end();
   };
-  if (takes("query_begin") && !takes("query_step"))
+  const auto packed = manifest.fixed.find("packed");
+  if (packed != manifest.fixed.end() && packed->second == "1" && takes("query_begin") && !takes("query_step"))
     return Status::invalid("query_step", "absent", "must be a parameter beside query_begin");
   return Status::ok();
 }

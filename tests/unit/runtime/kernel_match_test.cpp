@@ -14,6 +14,7 @@ TEST(KernelMatch, AKernelThatCutsSequencesAtOtherQueriesDoesNotServe) {
   problem.op = "combine";
   const auto serves = [&] { return checkServes(manifest, problem, "cpu"); };
   EXPECT_TRUE(serves().isOk());
+  manifest.fixed["packed"] = "1";
   ManifestParam begin, step;
   begin.name = "query_begin";
   step.name = "query_step";
@@ -24,6 +25,10 @@ TEST(KernelMatch, AKernelThatCutsSequencesAtOtherQueriesDoesNotServe) {
   EXPECT_EQ(refused.error().value, "absent");
   EXPECT_NE(refused.error().rule.find("query_begin"), std::string::npos);
   manifest.params = {begin, step};
+  EXPECT_TRUE(serves().isOk());
+  // A dense chunk has the same queries of each sequence.
+  manifest.fixed["packed"] = "0";
+  manifest.params = {begin};
   EXPECT_TRUE(serves().isOk());
 }
 
