@@ -166,11 +166,12 @@ inline constexpr V kIndexViews[] = {V::kBlockList, V::kListLengths, V::kBlockCou
                                     V::kCountRows, V::kBlockIndex,  V::kEntrySlots};
 inline constexpr V kSumPartsViews[] = {V::kDkParts,  V::kDvParts,  V::kDK,       V::kDV,       V::kDKCmp,
                                        V::kDVCmp,    V::kDKSel,    V::kDVSel,    V::kDKWin,    V::kDVWin,
-                                       V::kDkPieces, V::kDvPieces, V::kDkBlocks, V::kDvBlocks, V::kBlockIndex};
+                                       V::kDkPieces, V::kDvPieces, V::kDkBlocks, V::kDvBlocks, V::kBlockIndex,
+                                       V::kDKRest,   V::kDVRest};
 
-inline constexpr V kCompressDzViews[] = {V::kK,   V::kV,   V::kPeK, V::kPeV, V::kW1K,     V::kW1V,
-                                         V::kB1K, V::kB1V, V::kW2K, V::kW2V, V::kDKComp,  V::kDVComp,
-                                         V::kHK,  V::kHV,  V::kDzK, V::kDzV, V::kDzRestK, V::kDzRestV};
+inline constexpr V kCompressDzViews[] = {V::kK,   V::kV,   V::kPeK,     V::kPeV,     V::kW1K,    V::kW1V,   V::kB1K,
+                                         V::kB1V, V::kW2K, V::kW2V,     V::kDKComp,  V::kDVComp, V::kHK,    V::kHV,
+                                         V::kDzK, V::kDzV, V::kDzRestK, V::kDzRestV, V::kDKRest, V::kDVRest};
 inline constexpr V kCompressDxViews[] = {V::kDzK, V::kDzV, V::kWK, V::kWV, V::kDK, V::kDV, V::kDkBlocks, V::kDvBlocks};
 inline constexpr V kCompressDwViews[] = {V::kK,      V::kV,   V::kDzK, V::kDzV,  V::kHK,   V::kHV,         V::kDKComp,
                                          V::kDVComp, V::kDWK, V::kDWV, V::kDW2K, V::kDW2V, V::kWeightParts};

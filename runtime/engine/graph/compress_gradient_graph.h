@@ -12,20 +12,24 @@ namespace nsa {
 inline bool hasWeights(const Spec &spec, const Maxima &) { return spec.cmpKind != CmpKind::kMean; }
 inline bool hasHiddenValues(const Spec &spec, const Maxima &) { return spec.cmpKind == CmpKind::kMlp; }
 inline bool roundsGradients(const Spec &spec) { return spec.dtype != DType::kF32; }
+// The sums of a perceptron's gradients may cancel, so the rounding of the gradients of compressed rows must not count.
+inline bool keepsRests(const Spec &spec) { return spec.cmpKind == CmpKind::kMlp && roundsGradients(spec); }
 // One kernel serves all activations.
 inline void dropActivation(Spec &step, const Spec &) { step.mlpActivation = Activation::kRelu; }
 
 // What the kernels read and write. Most of them know one product of tokens and weights, which is the first one of a
 // perceptron: dz is the gradient of what it gives.
 struct CompressGradientBindings {
-  std::array<Binding, 18> dz;
+  std::array<Binding, 20> dz;
   std::array<Binding, 10> dx;
   std::array<Binding, 17> dw;
   std::array<Binding, 9> db;
   std::array<Binding, 22> sums;
 
-  // The gradients of compressed rows are the caller's, or lie in buffers. `dK` and `dV` are the gradients of tokens.
-  static constexpr CompressGradientBindings of(Buffer dKComp, Buffer dVComp, const Binding &dK, const Binding &dV) {
+  // The gradients of compressed rows are the caller's, or lie in buffers, with what rounding took from them. `dK` and
+  // `dV` are the gradients of tokens.
+  static constexpr CompressGradientBindings of(Buffer dKComp, Buffer dVComp, Buffer dKRest, Buffer dVRest,
+                                               const Binding &dK, const Binding &dV) {
     const Binding ofKeys = {View::kDKComp, TensorName::kDKComp, dKComp};
     const Binding ofValues = {View::kDVComp, TensorName::kDVComp, dVComp};
     const Binding given[] = {
@@ -63,7 +67,9 @@ struct CompressGradientBindings {
               dzK,
               dzV,
               restK,
-              restV}},
+              restV,
+              {.view = View::kDKRest, .buffer = dKRest},
+              {.view = View::kDVRest, .buffer = dVRest}}},
             {{given[0], given[1], dzK, dzV, w[0], w[1], w[2], w[3], dK, dV}},
             {{k, v, given[0], given[1], dzK, dzV, hK, hV, ofKeys, ofValues, dw[0], dw[1], dw[2], dw[3], dw[4], dw[5],
               weightParts}},
@@ -155,8 +161,9 @@ inline constexpr std::array<GraphBuffer, 8> kCompressGradientBuffers = {
      weightsBuffer(Buffer::kWeightParts, GraphBuffer::Rows::kWeights),
      weightsBuffer(Buffer::kBiasParts, GraphBuffer::Rows::kBiases)}};
 
-inline constexpr auto kCompressBwdBindings = CompressGradientBindings::of(
-    Buffer::kNone, Buffer::kNone, {View::kDK, TensorName::kDKCmp}, {View::kDV, TensorName::kDVCmp});
+inline constexpr auto kCompressBwdBindings =
+    CompressGradientBindings::of(Buffer::kNone, Buffer::kNone, Buffer::kNone, Buffer::kNone,
+                                 {View::kDK, TensorName::kDKCmp}, {View::kDV, TensorName::kDVCmp});
 inline constexpr auto kCompressBwdNodes =
     joined(std::array{kSequencesNode}, compressGradientNodes(kCompressBwdBindings, 0));
 inline constexpr auto kCompressBwdBuffers = joined(std::array{kTableBuffer}, kCompressGradientBuffers);

@@ -123,6 +123,8 @@ enum class Buffer : uint8_t {
   kDqSum,
   kDKComp,
   kDVComp,
+  kDKCompRest, // what the rounding of kDKComp took from it
+  kDVCompRest,
   kDkCmpParts,
   kDvCmpParts,
   kDkBlocks, // gradients of tokens, through compression

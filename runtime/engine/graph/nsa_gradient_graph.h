@@ -225,12 +225,14 @@ inline constexpr std::array kCmpGradients = {
     Binding{.view = View::kDK, .buffer = Buffer::kDKComp, .unless = Buffer::kDkCmpParts},
     Binding{.view = View::kDV, .buffer = Buffer::kDVComp, .unless = Buffer::kDvCmpParts}};
 inline constexpr std::array kCmpSums = {Binding{.view = View::kDK, .buffer = Buffer::kDKComp},
-                                        Binding{.view = View::kDV, .buffer = Buffer::kDVComp}};
+                                        Binding{.view = View::kDV, .buffer = Buffer::kDVComp},
+                                        Binding{.view = View::kDKRest, .buffer = Buffer::kDKCompRest},
+                                        Binding{.view = View::kDVRest, .buffer = Buffer::kDVCompRest}};
 inline constexpr std::array kThroughBlocks = {
     Binding{.view = View::kDkBlocks, .buffer = Buffer::kDkBlocks, .order = Order::kRowHead},
     Binding{.view = View::kDvBlocks, .buffer = Buffer::kDvBlocks, .order = Order::kRowHead}};
-inline constexpr auto kCompressOfAll =
-    CompressGradientBindings::of(Buffer::kDKComp, Buffer::kDVComp, kThroughBlocks[0], kThroughBlocks[1]);
+inline constexpr auto kCompressOfAll = CompressGradientBindings::of(
+    Buffer::kDKComp, Buffer::kDVComp, Buffer::kDKCompRest, Buffer::kDVCompRest, kThroughBlocks[0], kThroughBlocks[1]);
 inline constexpr std::array kTokenGradients = {
     Binding{View::kDK, TensorName::kDK},       Binding{View::kDV, TensorName::kDV},
     Binding{View::kDKCmp, TensorName::kDKCmp}, Binding{View::kDVCmp, TensorName::kDVCmp},
@@ -245,6 +247,8 @@ inline constexpr auto kSumOfCmp = joined(kCmpParts, kCmpSums);
 inline constexpr auto kDkvOfSel = joined(kSelOfAll.inputs(), kPieces);
 inline constexpr auto kDkvOfWin = joined(kWinOfAll.inputs(), kWinParts);
 inline constexpr auto kSumOfAll = joined(kPieces, kWinParts, kThroughBlocks, kTokenGradients);
+
+inline bool sumsCmp(const Spec &spec, const Maxima &maxima) { return hasCmpParts(spec, maxima) || keepsRests(spec); }
 
 inline constexpr auto kNsaBwdFirstNodes = std::to_array<GraphNode>(
     {kSequencesNode,
@@ -300,7 +304,7 @@ inline constexpr auto kNsaBwdFirstNodes = std::to_array<GraphNode>(
      {.role = Role::kSumCmp,
       .op = Operator::kSumParts,
       .branches = kBranchCmp,
-      .isNeeded = hasCmpParts,
+      .isNeeded = sumsCmp,
       .change = sumBlocks,
       .bindings = kSumOfCmp,
       .prepare = countCmpParts},
@@ -373,8 +377,15 @@ constexpr GraphBuffer rowsBuffer(Buffer buffer, Role maker) {
 constexpr GraphBuffer chunkBuffer(Buffer buffer, Role maker, GraphBuffer::Columns columns, TensorRole role) {
   return {buffer, maker, GraphBuffer::Rows::kChunk, GraphBuffer::Heads::kQuery, columns, role};
 }
-constexpr GraphBuffer blocksBuffer(Buffer buffer, Role maker, GraphBuffer::Columns columns, TensorRole role) {
-  return {buffer, maker, GraphBuffer::Rows::kCompressed, GraphBuffer::Heads::kKv, columns, role};
+constexpr GraphBuffer blocksBuffer(Buffer buffer, Role maker, GraphBuffer::Columns columns, TensorRole role,
+                                   bool (*isNeeded)(const Spec &) = nullptr) {
+  return {.buffer = buffer,
+          .maker = maker,
+          .rows = GraphBuffer::Rows::kCompressed,
+          .heads = GraphBuffer::Heads::kKv,
+          .columns = columns,
+          .role = role,
+          .isNeeded = isNeeded};
 }
 inline constexpr auto kNsaBwdOwnBuffers = std::to_array<GraphBuffer>(
     {kTableBuffer,
@@ -393,6 +404,8 @@ inline constexpr auto kNsaBwdOwnBuffers = std::to_array<GraphBuffer>(
      rowsBuffer(Buffer::kWeightWin, Role::kDqWin),
      blocksBuffer(Buffer::kDKComp, Role::kDkvCmp, GraphBuffer::Columns::kQkDim, TensorRole::kIo),
      blocksBuffer(Buffer::kDVComp, Role::kDkvCmp, GraphBuffer::Columns::kVDim, TensorRole::kIo),
+     blocksBuffer(Buffer::kDKCompRest, Role::kSumCmp, GraphBuffer::Columns::kQkDim, TensorRole::kIo, keepsRests),
+     blocksBuffer(Buffer::kDVCompRest, Role::kSumCmp, GraphBuffer::Columns::kVDim, TensorRole::kIo, keepsRests),
      partsBuffer(Buffer::kDkCmpParts, Role::kSumCmp, GraphBuffer::Rows::kKeys, GraphBuffer::Columns::kQkDim,
                  GraphBuffer::Copies::kCmpQueryParts),
      partsBuffer(Buffer::kDvCmpParts, Role::kSumCmp, GraphBuffer::Rows::kKeys, GraphBuffer::Columns::kVDim,

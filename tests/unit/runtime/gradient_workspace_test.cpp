@@ -112,7 +112,10 @@ struct GradientSizes {
         pieces.push_back(4 * rows * s.queryHeads);
     if (hasCmp) {
       addPair(m.batch * blocks, element);
-      if (const int64_t shares = parts(s.compressedBlocks(bucket(m.seqlenK))); shares > 1)
+      const bool hasRests = s.cmpKind == CmpKind::kMlp && element == 2;
+      if (hasRests)
+        addPair(m.batch * blocks, element);
+      if (const int64_t shares = parts(s.compressedBlocks(bucket(m.seqlenK))); shares > 1 || hasRests)
         addPair(m.batch * blocks, 4 * shares);
     }
     if (hasSel) {
