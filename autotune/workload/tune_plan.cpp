@@ -18,9 +18,11 @@ constexpr double kGpuCompileSeconds = 0.9, kCpuCompileSeconds = 0.1, kMeasureSec
 
 } // namespace
 
+bool targetRunsStep(const std::string &target) { return target == kStepTarget; }
+
 Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const std::vector<Workload> &workloads,
                                               const TuneEnvironment &environment) {
-  const RouteRules rules{.mayStep = target == kStepTarget};
+  const RouteRules rules{.mayStep = targetRunsStep(target)};
   NSA_ASSIGN_OR_RETURN(std::vector<TuneJob> jobs, expand(workloads, {}, [&](const Spec &spec, const Maxima &maxima) {
                          return routingOf(spec, maxima, rules).steps();
                        }));
@@ -31,7 +33,7 @@ Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const s
   }
   std::vector<TunePlace> places;
   for (const std::string &device : known)
-    places.push_back({device, target != "cpu", target == kStepTarget});
+    places.push_back({device, target != "cpu", targetRunsStep(target)});
   return places;
 }
 

@@ -12,6 +12,8 @@ struct TunePlace {
   bool isGpu = false;
   bool runsStep = false; // the kernel `decode_step`
 };
+// Returns whether the devices of an architecture run the kernel `decode_step`.
+bool targetRunsStep(const std::string &target);
 // Returns the places that an architecture stands for: every device of the architecture that has stored kernels for the
 // workloads, or, if there is none, the device name under which kernels for the architecture are stored (targetDevice).
 Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const std::vector<Workload> &workloads,

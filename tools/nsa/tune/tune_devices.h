@@ -4,7 +4,6 @@
 #pragma once
 
 #include "autotune/workload/tune_plan.h"
-#include "runtime/engine/choices/routes.h"
 #include "tools/support/engine.h"
 
 #include <optional>
@@ -24,7 +23,7 @@ struct OpenDevice {
 
   std::string key() const { return facts["device"].value("choice_key", ""); }
   bool isGpu() const { return facts["device"].value("kind", "") == "gpu"; }
-  bool runsStep() const { return facts["device"].value("target", "") == kStepTarget; }
+  bool runsStep() const { return targetRunsStep(facts["device"].value("target", "")); }
 };
 // Opens the devices of a list such as "cuda:0,cuda:1". The engine chooses the device of an empty list. The settings
 // hold for all engines, but for the device and the threads that compile, which the engines share.
