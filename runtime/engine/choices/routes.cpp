@@ -51,7 +51,7 @@ std::string splitsFamily(const Spec &spec) {
   return routeFamily(attending) + fieldText(ProblemField::kBranches, spec.branches) +
          fieldText(ProblemField::kCmpBlock, spec.cmpBlock) + fieldText(ProblemField::kCmpStride, spec.cmpStride) +
          fieldText(ProblemField::kWindow, spec.window) +
-         // Weights need kernels before `decode_step`.
+         // `decode_step` also multiplies with the weights.
          (spec.compresses() && spec.cmpKind != CmpKind::kMean ? " cmp_kind=" + std::string(cmpKindName(spec.cmpKind))
                                                               : "");
 }

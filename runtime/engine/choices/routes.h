@@ -68,8 +68,8 @@ inline bool stepServes(const Spec &spec, const Maxima &maxima) {
   return definitionOf(spec.op).hasCache && !spec.batchInvariant &&
          maxima.seqlenQ <= (compresses ? std::min(kStepTokens, spec.cmpStride) : kStepTokens);
 }
-// Returns whether force_variant names `decode_step`, and the kernel serves a plan. A plan of which it names something
-// else, such as a template, has the other kernels of decode.
+// Returns whether force_variant names `decode_step`, and the kernel serves a plan. Where force_variant names
+// anything else, such as a template, a plan has the other kernels of decode.
 inline bool forcesStep(const Spec &spec, const Maxima &maxima, std::string_view forceVariant) {
   return forceVariant == kStepVariant && stepServes(spec, maxima);
 }
