@@ -359,6 +359,9 @@ Geometry drawGeometry(std::mt19937_64 &random, const OperatorDrawLimits &limits)
   spec.kvHeads = static_cast<int32_t>(between(random, 1, 3));
   spec.queryHeads = spec.kvHeads * oneOf(random, kGroups);
   spec.qkDim = random() % 4 ? oneOf(random, kDims) : static_cast<int32_t>(between(random, 1, 100));
+  spec.cmpKind = static_cast<CmpKind>(random() % 3);
+  if (spec.cmpKind != CmpKind::kMean && spec.qkDim < 8)
+    spec.qkDim += 8; // for the rows of compressed keys, as for v_dim
   if (spec.qkDim > 1)
     spec.rotaryDims = 2 * static_cast<int32_t>(between(random, 1, spec.qkDim / 2));
   spec.rotaryStyle = static_cast<RotaryStyle>(random() % 2);
@@ -370,9 +373,6 @@ Geometry drawGeometry(std::mt19937_64 &random, const OperatorDrawLimits &limits)
   spec.selCount = static_cast<int32_t>(between(random, 1, random() % 4 ? 20 : Spec::kMostSelCount));
   spec.initBlocks = 0;
   spec.localBlocks = 1;
-  spec.cmpKind = static_cast<CmpKind>(random() % 3);
-  if (spec.cmpKind != CmpKind::kMean && spec.qkDim < 8)
-    spec.qkDim += 8; // for the rows of compressed keys, as for v_dim
   spec.mlpHidden = static_cast<int32_t>(between(random, 1, 70));
   spec.mlpActivation = static_cast<Activation>(random() % 3);
   spec.gate = static_cast<Gate>(random() % 3);
