@@ -171,9 +171,17 @@ template <typename Args> NSA_DEVICE void report_code(const Args &args, const Dec
   report(code != 0 && blockIdx.x == 0 && place.kv_head == 0, code, place.sequence, args.status);
 }
 
-// All threads of the block meet. `bad_page` says whether the thread has found a page that does not exist. Returns false
-// if a thread has.
-NSA_DEVICE bool begin(bool bad_page) { return !any_thread(bad_page); }
+// All threads meet but those of the loaders. `bad_page` says whether the thread has found a page that does not exist.
+// Returns false if a thread has. Then the loaders, which are told by bad_page in shared memory, are not kept waiting.
+NSA_DEVICE bool begin(bool bad_page) {
+  constexpr int32 kLoaders = Shape::kMainLoaders + Shape::kWindowLoaders;
+  const bool bad = named_barrier_any(kBegins, Shape::kAllThreads - kLoaders * kWarpSize, bad_page);
+  if (threadIdx.x == 0)
+    *DecodeMemory<MainTeam>(block_memory()).numbers(MainTeam::kBadPageAt) = bad;
+  if (bad)
+    announce_queries<Shape>();
+  return !bad;
+}
 
 // Tells the loader of the new compressed row, if the block scores it.
 NSA_DEVICE void announce_row(const DecodePlace &place) {
@@ -187,10 +195,8 @@ template <typename Team, typename Args>
 NSA_DEVICE void load(const Args &args, const DecodePlace &place, int32 loader) {
   const DecodeMemory<Team> memory(block_memory());
   DecodeRing<Team> ring(place, memory);
-  if (!begin(false)) // the barriers are prepared, and the table of pages is in shared memory
+  if (!DecodeLoader<Team, Args>(args, ring, loader).run())
     return;
-  cluster_arrive_relaxed();
-  DecodeLoader<Team, Args>(args, ring, loader).run();
   if constexpr (!Team::kIsWindow)
     if (loader == 0)
       DecodeResult<Team, Args>{args, place, memory}.store_list(ring);
@@ -205,7 +211,7 @@ template <typename Args> NSA_DEVICE void keep_books(const Args &args, const Deco
   cluster_arrive_relaxed();
   expect_messages(memory, place);
   make_gates(args, place, memory);
-  announce_gates<Shape>();
+  announce_queries<Shape>();
   const DecodeClerk<Shape, Args> clerk{args, place};
   clerk.append();
   cluster_wait(); // all blocks have read the length and the ring
@@ -284,17 +290,18 @@ template <typename Args> NSA_DEVICE void attend_step(const Args &args) {
 // Each warp has its work by its number. Where there is no team for the window, `Window` is not used.
 template <typename Args, typename Window> NSA_DEVICE void step(const Args &args) {
   constexpr int32 kLoaders = Shape::kMainWarps + Shape::kWindowWarps; // the first loader
+  constexpr int32 kWindowLoaders = kLoaders + Shape::kMainLoaders;
   const int32 warp = shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0);
   if (warp < Shape::kMainWarps)
     return attend_step(args);
   const DecodePlace place = find_place<Shape>(args, [&] {
     if (warp == Shape::kClerk)
-      make_message_barriers(DecodeMemory<MainTeam>(block_memory()));
-    if (warp == kLoaders)
-      make_ring_barriers(DecodeMemory<MainTeam>(block_memory()));
+      return make_message_barriers(DecodeMemory<MainTeam>(block_memory()));
     if constexpr (Shape::kHasWindowTeam)
-      if (warp == kLoaders + Shape::kMainLoaders)
-        make_ring_barriers(DecodeMemory<Window>(block_memory()));
+      if (warp >= kWindowLoaders)
+        return make_ring_barriers(DecodeMemory<Window>(block_memory()), warp - kWindowLoaders);
+    if (warp >= kLoaders)
+      make_ring_barriers(DecodeMemory<MainTeam>(block_memory()), warp - kLoaders);
   });
   if (!place.runs)
     return;
@@ -303,8 +310,8 @@ template <typename Args, typename Window> NSA_DEVICE void step(const Args &args)
   if constexpr (Shape::kHasWindowTeam) {
     if (warp < kLoaders)
       return attend_beside<Window>(args, place);
-    if (warp >= kLoaders + Shape::kMainLoaders)
-      return load<Window>(args, place, warp - kLoaders - Shape::kMainLoaders);
+    if (warp >= kWindowLoaders)
+      return load<Window>(args, place, warp - kWindowLoaders);
   }
   load<MainTeam>(args, place, warp - kLoaders);
 }

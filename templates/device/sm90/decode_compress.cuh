@@ -78,22 +78,33 @@ NSA_DEVICE void average_fresh(const Arguments &args, const DecodePlace &place, c
     return;
   const Row row(args, place, memory);
   const FreshTokens<Team, Arguments> tokens(args, place);
+  constexpr int32 kAtOnce = tokens.kBlock < 16 ? tokens.kBlock : 16; // loads in flight
 #pragma unroll 1
   for (int32 i = Team::thread(); i < Row::kColumns; i += Team::kThreads) {
     const bool of_keys = Row::is_of_keys(i);
     const int32 column = Row::column(i);
     const View<T, 3> &pool = row.pool(of_keys);
     const View<T, 3> &ring = tokens.ring(of_keys);
-    if (!(of_keys ? args.k_cmp : args.v_cmp).present())
+    const View<T, 3> &added = of_keys ? args.k_cmp : args.v_cmp;
+    if (!added.present())
       continue;
     const T *old = row_address(ring, place.sequence, 0, place.kv_head) + column;
+    const T *next = tokens.new_row(of_keys, tokens.held) + column;
     float sum = 0;
-#pragma unroll 16
-    for (int32 token = 0; token < tokens.held; ++token)
-      sum += to_float(old[tokens.ring_place(token) * ring.strides[1]]);
 #pragma unroll 1
-    for (int32 token = tokens.held; token < tokens.kBlock; ++token)
-      sum += to_float(tokens.new_row(of_keys, token)[column]);
+    for (int32 first = 0; first < tokens.kBlock; first += kAtOnce) {
+      float numbers[kAtOnce];
+#pragma unroll
+      for (int32 j = 0; j < kAtOnce; ++j) {
+        const int32 token = min(first + j, tokens.kBlock - 1);
+        const T *from = token < tokens.held ? old + tokens.ring_place(token) * ring.strides[1]
+                                            : next + (token - tokens.held) * added.strides[1];
+        numbers[j] = to_float(*from);
+      }
+#pragma unroll
+      for (int32 j = 0; j < kAtOnce; ++j)
+        sum += first + j < tokens.kBlock ? numbers[j] : 0;
+    }
     row.put(pool, i, column, sum / static_cast<float>(tokens.kBlock));
   }
 }

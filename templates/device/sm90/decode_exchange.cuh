@@ -60,14 +60,16 @@ template <typename Team> NSA_DEVICE void expect_messages(const DecodeMemory<Team
   }
 }
 
-// A warp prepares the mbarriers of a team's ring.
-template <typename Team> NSA_DEVICE void make_ring_barriers(const DecodeMemory<Team> &memory) {
+// A loader prepares the mbarriers of its pieces, so that it need not wait for others before it loads.
+template <typename Team> NSA_DEVICE void make_ring_barriers(const DecodeMemory<Team> &memory, int32 loader) {
+  const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
 #pragma unroll 1
-  for (int32 number = threadIdx.x % kWarpSize; number < Team::kRingBarriers; number += kWarpSize) {
+  for (int32 number = loader + lane * Team::kLoaders; number < Team::kRingBarriers;
+       number += kWarpSize * Team::kLoaders) {
     barrier_init(shared_address(memory.full(number)), kWarpSize); // the lanes of a loader
     barrier_init(shared_address(memory.empty(number)), Team::kReaders);
   }
-  fence_barrier_init();
+  __syncwarp();
 }
 
 // The messages of a branch. The list waits for maxima and sums of the compressed branch, and nothing for its results.

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "sm90/decode_ring.cuh"
+#include "sm90/ptx_cluster.cuh"
 
 namespace nsa {
 
@@ -22,8 +23,10 @@ template <typename Team, typename Arguments> struct DecodeLoader {
   NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Team> &ring, int32 loader)
       : args(args), place(ring.place), memory(ring.memory), ring(ring), loader(loader) {}
 
-  // Loads the loader's pieces. If a list is to be made, the last ones wait for it.
-  NSA_DEVICE void run() {
+  // Loads the loader's pieces. If a list is to be made, the last ones wait for it. The first one does not wait until
+  // all threads have met, because its load takes as long as all that they do before. It finds pages in global memory,
+  // and waits if the new compressed row may be a part of it. Returns false if a page does not exist.
+  NSA_DEVICE bool run() {
     int32 piece = loader;
 #pragma unroll 1
     for (int32 part = 0; part < 2; ++part) {
@@ -35,6 +38,8 @@ template <typename Team, typename Arguments> struct DecodeLoader {
       }
 #pragma unroll 1
       for (; piece < ring.pieces(); piece += Team::kLoaders) {
+        if (!met && (piece != loader || (Team::kReadsCompressed && place.uses_fresh())) && !meets())
+          return false;
         if (piece >= Team::kStages)
           ring.await_empty({piece - Team::kStages});
         const RingPlace<Team> at = {piece};
@@ -43,11 +48,26 @@ template <typename Team, typename Arguments> struct DecodeLoader {
         else
           barrier_arrive(shared_address(memory.full(at.barrier())));
       }
+      if (!met && !meets())
+        return false;
     }
     finish_copies();
+    return true;
   }
 
 private:
+  // Meets all other threads. Returns false if they have found a page that does not exist.
+  NSA_DEVICE bool meets() {
+    met = true;
+    await_queries<Team>();
+    if (*memory.numbers(Team::kBadPageAt) != 0) {
+      finish_copies();
+      return false;
+    }
+    cluster_arrive_relaxed();
+    return true;
+  }
+
   // The address of a row in global memory as a number: even, or odd for a row of zeros.
   using Address = uint64;
 
@@ -311,7 +331,7 @@ private:
   }
 
   NSA_DEVICE const int32 *kept_table() const {
-    return Team::kTableEntries > 0 ? memory.numbers(Team::kTableAt) : nullptr;
+    return Team::kTableEntries > 0 && met ? memory.numbers(Team::kTableAt) : nullptr;
   }
 
   const Arguments &args;
@@ -319,6 +339,7 @@ private:
   const DecodeMemory<Team> memory;
   DecodeRing<Team> &ring;
   const int32 loader;
+  bool met = false; // the other threads
 };
 
 } // namespace nsa

@@ -9,9 +9,10 @@
 
 namespace nsa {
 
-// The numbered barriers of a block, beside that of all threads.
+// The numbered barriers of a block.
 enum DecodeBarrier : int32 {
-  kMainMeets = 1,
+  kBegins = 0,
+  kMainMeets,
   kWindowMeets,
   kListMade,
   kQueriesCome,
@@ -29,11 +30,10 @@ template <typename Team> inline constexpr int32 kListParties = Team::kThreads + 
 template <typename Team> NSA_DEVICE void announce_list() { named_barrier_arrive(kListMade, kListParties<Team>); }
 template <typename Team> NSA_DEVICE void await_list() { named_barrier_sync(kListMade, kListParties<Team>); }
 
-// The clerk says that the gates are in shared memory. All teams meet when their queries are there, and wait for the
-// gates too.
-template <typename Shape> inline constexpr int32 kQueryParties = Shape::kAttendingThreads + kWarpSize;
-template <typename Shape> NSA_DEVICE void announce_gates() { named_barrier_arrive(kQueriesCome, kQueryParties<Shape>); }
-template <typename Shape> NSA_DEVICE void await_queries() { named_barrier_sync(kQueriesCome, kQueryParties<Shape>); }
+// All teams meet when their queries are in shared memory, and the loaders when their first pieces are on their way. The
+// clerk says that the gates are there too, and does not wait.
+template <typename Shape> NSA_DEVICE void announce_queries() { named_barrier_arrive(kQueriesCome, Shape::kAllThreads); }
+template <typename Shape> NSA_DEVICE void await_queries() { named_barrier_sync(kQueriesCome, Shape::kAllThreads); }
 
 // The window's team says that its weighted result is in shared memory, and the main team waits for it.
 template <typename Shape> NSA_DEVICE void announce_window() {

@@ -129,7 +129,8 @@ template <typename Facts, bool kIsWindow> struct DecodeTeam : TeamShape<Facts, k
   static constexpr int32 kTableAt = kFreshSumsAt + Facts::kReceivedBytes; // [page of the sequence]
   static constexpr int32 kTableEntries = Facts::kTableEntries;            // 0: the table is too long to be kept
   static constexpr int32 kBarriersAt = kTableAt + 4 * round_up(kTableEntries, 4);
-  static constexpr int32 kUsedBytes = kBarriersAt + 8 * Shape::kMessages;
+  static constexpr int32 kBadPageAt = kBarriersAt + 8 * Shape::kMessages; // whether a page does not exist
+  static constexpr int32 kUsedBytes = kBadPageAt + 4;
   static_assert(kUsedBytes <= Facts::kSharedBytes, "the header states enough shared memory");
 };
 

@@ -8,8 +8,8 @@
 
 namespace nsa {
 
-// One thread initialises the barrier. Before other threads use an initialised barrier, fence_barrier_init and then a
-// barrier of the block or of the cluster must follow.
+// One thread initialises the barrier. Before other threads of the block use it, a barrier of these threads must follow.
+// Before other blocks or the copy engine use it, fence_barrier_init must come in front of that barrier.
 NSA_DEVICE void barrier_init(uint32 barrier, int32 arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals) : "memory");
 }
@@ -71,6 +71,21 @@ NSA_DEVICE void named_barrier_sync(int32 name, int32 threads) {
 
 NSA_DEVICE void named_barrier_arrive(int32 name, int32 threads) {
   asm volatile("barrier.cta.arrive.aligned %0, %1;" : : "r"(name), "r"(threads) : "memory");
+}
+
+// named_barrier_sync that returns whether the condition holds in any of the threads. All threads of the barrier wait.
+NSA_DEVICE bool named_barrier_any(int32 name, int32 threads, bool condition) {
+  uint32 any;
+  asm volatile("{\n"
+               ".reg .pred own, any;\n"
+               "setp.ne.u32 own, %3, 0;\n"
+               "barrier.cta.red.or.aligned.pred any, %1, %2, own;\n"
+               "selp.b32 %0, 1, 0, any;\n"
+               "}"
+               : "=r"(any)
+               : "r"(name), "r"(threads), "r"(condition ? 1u : 0u)
+               : "memory");
+  return any != 0;
 }
 
 } // namespace nsa

@@ -18,5 +18,8 @@ NSA_DEVICE void named_barrier_sync(int32 name, int32 threads) {
 NSA_DEVICE void named_barrier_arrive(int32 name, int32 threads) {
   emulator::arriveBlock("a named barrier", name, threads);
 }
+NSA_DEVICE bool named_barrier_any(int32 name, int32 threads, bool condition) {
+  return emulator::meetBlock("a named barrier with a condition", name, threads, condition);
+}
 
 } // namespace nsa
