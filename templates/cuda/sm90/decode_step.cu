@@ -171,15 +171,17 @@ template <typename Args> NSA_DEVICE void report_code(const Args &args, const Dec
   report(code != 0 && blockIdx.x == 0 && place.kv_head == 0, code, place.sequence, args.status);
 }
 
-// All threads meet but those of the loaders. `bad_page` says whether the thread has found a page that does not exist.
-// Returns false if a thread has. Then the loaders, which are told by bad_page in shared memory, are not kept waiting.
+// All threads meet but those of the loaders, which are told what was found. `bad_page` says whether the thread has found
+// a page that does not exist. Returns false if a thread has.
 NSA_DEVICE bool begin(bool bad_page) {
   constexpr int32 kLoaders = Shape::kMainLoaders + Shape::kWindowLoaders;
   const bool bad = named_barrier_any(kBegins, Shape::kAllThreads - kLoaders * kWarpSize, bad_page);
-  if (threadIdx.x == 0)
+  if (threadIdx.x < kWarpSize) {
     *DecodeMemory<MainTeam>(block_memory()).numbers(MainTeam::kBadPageAt) = bad;
+    announce_begin<Shape>();
+  }
   if (bad)
-    announce_queries<Shape>();
+    announce_ready<Shape>(); // no barrier is left half full
   return !bad;
 }
 
@@ -194,6 +196,7 @@ NSA_DEVICE void announce_row(const DecodePlace &place) {
 template <typename Team, typename Args>
 NSA_DEVICE void load(const Args &args, const DecodePlace &place, int32 loader) {
   const DecodeMemory<Team> memory(block_memory());
+  announce_ready<Shape>();
   DecodeRing<Team> ring(place, memory);
   if (!DecodeLoader<Team, Args>(args, ring, loader).run())
     return;
@@ -211,7 +214,7 @@ template <typename Args> NSA_DEVICE void keep_books(const Args &args, const Deco
   cluster_arrive_relaxed();
   expect_messages(memory, place);
   make_gates(args, place, memory);
-  announce_queries<Shape>();
+  announce_ready<Shape>();
   const DecodeClerk<Shape, Args> clerk{args, place};
   clerk.append();
   cluster_wait(); // all blocks have read the length and the ring

@@ -24,7 +24,7 @@ template <typename Team, typename Arguments> struct DecodeLoader {
       : args(args), place(ring.place), memory(ring.memory), ring(ring), loader(loader) {}
 
   // Loads the loader's pieces. If a list is to be made, the last ones wait for it. The first one does not wait until
-  // all threads have met, because its load takes as long as all that they do before. It finds pages in global memory,
+  // the pages are checked, because its load takes as long as all that others do before. It finds pages in global memory,
   // and waits if the new compressed row may be a part of it. Returns false if a page does not exist.
   NSA_DEVICE bool run() {
     int32 piece = loader;
@@ -38,7 +38,7 @@ template <typename Team, typename Arguments> struct DecodeLoader {
       }
 #pragma unroll 1
       for (; piece < ring.pieces(); piece += Team::kLoaders) {
-        if (!met && (piece != loader || (Team::kReadsCompressed && place.uses_fresh())) && !meets())
+        if (!begun && (piece != loader || (Team::kReadsCompressed && place.uses_fresh())) && !begins())
           return false;
         if (piece >= Team::kStages)
           ring.await_empty({piece - Team::kStages});
@@ -48,7 +48,7 @@ template <typename Team, typename Arguments> struct DecodeLoader {
         else
           barrier_arrive(shared_address(memory.full(at.barrier())));
       }
-      if (!met && !meets())
+      if (!begun && !begins())
         return false;
     }
     finish_copies();
@@ -56,10 +56,10 @@ template <typename Team, typename Arguments> struct DecodeLoader {
   }
 
 private:
-  // Meets all other threads. Returns false if they have found a page that does not exist.
-  NSA_DEVICE bool meets() {
-    met = true;
-    await_queries<Team>();
+  // Waits until the pages are checked. Returns false if one of them does not exist.
+  NSA_DEVICE bool begins() {
+    begun = true;
+    await_begin<Team>();
     if (*memory.numbers(Team::kBadPageAt) != 0) {
       finish_copies();
       return false;
@@ -331,7 +331,7 @@ private:
   }
 
   NSA_DEVICE const int32 *kept_table() const {
-    return Team::kTableEntries > 0 && met ? memory.numbers(Team::kTableAt) : nullptr;
+    return Team::kTableEntries > 0 && begun ? memory.numbers(Team::kTableAt) : nullptr;
   }
 
   const Arguments &args;
@@ -339,7 +339,7 @@ private:
   const DecodeMemory<Team> memory;
   DecodeRing<Team> &ring;
   const int32 loader;
-  bool met = false; // the other threads
+  bool begun = false; // the pages are checked
 };
 
 } // namespace nsa
