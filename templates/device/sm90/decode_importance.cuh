@@ -161,8 +161,9 @@ template <typename Team> NSA_DEVICE void make_pool_factors(const DecodeMemory<Te
   }
 }
 
-// Lanes that add up the importance of a selection block together.
-inline constexpr int32 kAdders = 8;
+// Lanes that add up the importance of a selection block together: a power of two, because shuffles add up what they
+// have. Lanes without a head would make the other selection blocks wait.
+template <typename Team> inline constexpr int32 kAdders = Team::kGroup > 4 ? 8 : Team::kGroup > 2 ? 4 : Team::kGroup;
 
 // The importance of a selection block of the block, in units of the stride. kAdders neighbouring lanes ask for one
 // selection block, and all lanes of the warp ask.
@@ -181,11 +182,11 @@ NSA_DEVICE float importance_of(const DecodeMemory<Team> &memory, const DecodePla
       const int32 piece = unit * Team::kUnit / kPieceKeys;
       const int32 column = unit % (kPieceKeys / Team::kUnit) * (Team::kBack + 1) + later;
 #pragma unroll
-      for (int32 head = threadIdx.x % kAdders; head < Team::kGroup; head += kAdders)
+      for (int32 head = threadIdx.x % kAdders<Team>; head < Team::kGroup; head += kAdders<Team>)
         sum = fmaf(memory.pooled(head, piece)[column], memory.reference(head, piece), sum);
     }
 #pragma unroll
-  for (int32 distance = 1; distance < kAdders; distance *= 2)
+  for (int32 distance = 1; distance < kAdders<Team>; distance *= 2)
     sum += shuffle_xor(sum, distance);
   return sum;
 }
