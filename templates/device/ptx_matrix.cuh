@@ -1,4 +1,4 @@
-// Warp matrix instructions: ldmatrix and mma.sync m16n8k16 (PTX ISA, "Warp Level Matrix Instructions").
+// Warp matrix instructions: ldmatrix, movmatrix and mma.sync m16n8k16 (PTX ISA, "Warp Level Matrix Instructions").
 // All lanes of the warp execute a warp matrix instruction together.
 #pragma once
 
@@ -22,6 +22,13 @@ NSA_DEVICE void ldmatrix_x4_transposed(uint32 (&result)[4], uint32 address) {
                : "=r"(result[0]), "=r"(result[1]), "=r"(result[2]), "=r"(result[3])
                : "r"(address)
                : "memory");
+}
+
+// Returns the transposed 8x8 matrix of 16-bit elements. Lane i has elements 2 * (i % 4) and the next of row i / 4.
+NSA_DEVICE uint32 transpose_matrix(uint32 matrix) {
+  uint32 result;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(matrix));
+  return result;
 }
 
 // Computes c += a b for a 16x16 `a` (four registers), a 16x8 `b` (two) and a 16x8 float `c` (four).

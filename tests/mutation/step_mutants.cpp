@@ -62,7 +62,7 @@ constexpr Mutant kStepMutants[] = {
     {.name = "step-results-of-warps-not-rescaled",
      .operators = "decode",
      .file = "device/sm90/decode_exchange.cuh",
-     .before = "exp2_approx((attention.state.m[row] - (top == -infinity() ? 0 : top)) * attention.scale);",
+     .before = "exp2_approx((attention.state.m[head] - (top == -infinity() ? 0 : top)) * attention.scale);",
      .after = "1;",
      .tests = "Types/DecodeLarge.ScoresNeitherOverflowNorVanish/bf16"},
     {.name = "step-compressed-keys-of-the-block-before-attended",

@@ -29,7 +29,8 @@
 //! const   sigmoid_gates = gate == sigmoid, softmax_gates = gate == softmax
 //! choice  cluster = 1 | 2 | 3 | 4 | 5 | 6 | 8 | 16
 //! choice  stages = 4 | 8 | 12
-//! const   heads = group > 32 ? 64 : roundup(group, 16), qk_pad = roundup(qk_dim, 32), v_pad = roundup(v_dim, 64)
+//! const   heads = group > 32 ? 64 : group > 8 ? roundup(group, 16) : 8
+//! const   qk_pad = roundup(qk_dim, 32), v_pad = roundup(v_dim, 64)
 //! const   inner = sel_block / cmp_stride, before = cmp_block / cmp_stride - 1
 //! const   room_blocks = ceildiv(room, sel_block)
 //! const   ranks = branches / 2 % 2 != 0 && room_blocks > sel_count

@@ -1,7 +1,7 @@
 // Attention of the heads of a group over pieces of 16 keys in shared memory, with the online softmax of
-// templates/tile/library/softmax.tile. Each warp attends its pieces for 16 heads, and keeps the maxima, the sums and
-// the result of its keys in registers. The warps of a team wait for each other at the end of a branch, where
-// decode_exchange.cuh adds up what they have.
+// templates/tile/library/softmax.tile. Each warp attends its pieces for the heads of a product (decode_product.cuh),
+// and keeps the maxima, the sums and the result of its keys in registers. The warps of a team wait for each other at
+// the end of a branch, where decode_exchange.cuh adds up what they have.
 #pragma once
 
 #include "pair.cuh"
@@ -12,40 +12,49 @@
 
 namespace nsa {
 
-// Which heads, pieces and columns of V a warp takes, and which of them the thread holds. A product with 16 rows leaves
-// a thread two of them, `lane / 4` and the eighth behind it.
+// Which heads, pieces and columns of V a warp takes, and which of the heads the thread holds.
 template <typename Team> struct WarpPlace {
   int32 warp = Team::thread() / kWarpSize;
   int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-  int32 first_head = warp % Team::kHeadTiles * kSlabRows;
+  int32 first_head = warp % Team::kHeadTiles * Team::Product::kHeads;
   int32 key_warp = warp / Team::kHeadTiles % Team::kKeyWarps;
   int32 column_warp = warp / (Team::kHeadTiles * Team::kKeyWarps);
   int32 first_column = column_warp * Team::kColumns;
 
-  NSA_DEVICE int32 head(int32 half) const { return first_head + half * 8 + lane / 4; }
+  NSA_DEVICE int32 head(int32 number) const { return first_head + Team::Product::head(number, lane); }
+  // Whether the lane is the first of those that hold the same heads.
+  NSA_DEVICE bool first_of_heads() const { return lane / Team::Product::kNearest % kSameHeads == 0; }
+
+private:
+  static constexpr int32 kSameHeads = 2 * Team::Product::kFurthest / Team::Product::kNearest;
 };
 
-// The queries of the warp's heads as left operands. As many steps of the product as fit stay in registers: a thread has
-// 128 of them in a block of 16 warps. The window's team loads its queries for each piece, because it has few pieces.
+// The queries of the warp's heads as operands. One load brings four registers of a thread, one or two steps of the
+// product. As many loads as fit stay in registers: a thread has 128 of them in a block of 16 warps. The window's team
+// loads its queries for each piece, because it has few pieces.
 template <typename Team> struct DecodeQueries {
+  using Product = typename Team::Product;
   static constexpr int32 kSteps = Team::kQkPad / 16;
-  static constexpr int32 kRegisters = (Team::kIsWindow ? 0 : 48) - Team::kColumns / 2;
+  static constexpr int32 kLoadSteps = 4 / Product::kHeadWords; // of a load
+  static constexpr int32 kLoads = kSteps / kLoadSteps;
+  static constexpr int32 kResults = Team::kColumns * 4 / Product::kItems; // registers of the results
+  static constexpr int32 kRegisters = (Team::kIsWindow ? 0 : Product::kRegisters) - kResults;
   static constexpr int32 kMostHeld = kRegisters < 4 ? 0 : kRegisters / 4;
-  static constexpr int32 kHeld = kMostHeld < kSteps ? kMostHeld : kSteps;
+  static constexpr int32 kHeld = kMostHeld < kLoads ? kMostHeld : kLoads;
 
   NSA_DEVICE void load(unsigned char *queries, const WarpPlace<Team> &at) {
-    address = shared_address(queries) + (at.first_head + at.lane % 16) * Team::kKPitch + at.lane / 16 * kChunkBytes;
+    address = shared_address(queries) + at.first_head * Team::kKPitch + Product::query_offset(at.lane, Team::kKPitch);
 #pragma unroll
-    for (int32 step = 0; step < kHeld; ++step)
-      ldmatrix_x4(held[step], address + step * 2 * kChunkBytes);
+    for (int32 load = 0; load < kHeld; ++load)
+      ldmatrix_x4(held[load], address + load * kLoadSteps * 2 * kChunkBytes);
   }
 
-  NSA_DEVICE void get(uint32 (&operand)[4], int32 step) const {
-    if (step >= kHeld)
-      return ldmatrix_x4(operand, address + step * 2 * kChunkBytes);
+  NSA_DEVICE void get(uint32 (&operand)[4], int32 load) const {
+    if (load >= kHeld)
+      return ldmatrix_x4(operand, address + load * kLoadSteps * 2 * kChunkBytes);
 #pragma unroll
     for (int32 i = 0; i < 4; ++i)
-      operand[i] = held[step][i];
+      operand[i] = held[load][i];
   }
 
 private:
@@ -53,17 +62,21 @@ private:
   uint32 held[kHeld > 0 ? kHeld : 1][4];
 };
 
-// Scores of 16 keys: two products of eight keys each.
-using PieceScores = float[2][4];
+// The scores of 16 keys, and a number for each of the thread's heads.
+template <typename Team> using PieceScores = float[kPieceKeys / Team::Product::kItems][4];
+template <typename Team> using HeadNumbers = float[Team::Product::kThreadHeads];
 
-// The state of a branch: the maxima of the thread's two heads over the warp's keys, the thread's part of their sums,
-// and the warp's columns of the result.
+// The state of a branch: the maxima of the thread's heads over the warp's keys, the thread's part of their sums, and
+// the warp's columns of the result.
 template <typename Team> struct DecodeState {
-  static constexpr int32 kTiles = Team::kColumns / kTileColumns;
+  static constexpr int32 kTiles = Team::kColumns / Team::Product::kItems;
 
   NSA_DEVICE void clear() {
-    m[0] = m[1] = -infinity();
-    l[0] = l[1] = 0;
+#pragma unroll
+    for (int32 head = 0; head < Team::Product::kThreadHeads; ++head) {
+      m[head] = -infinity();
+      l[head] = 0;
+    }
 #pragma unroll
     for (int32 tile = 0; tile < kTiles; ++tile)
 #pragma unroll
@@ -71,94 +84,125 @@ template <typename Team> struct DecodeState {
         o[tile][i] = 0;
   }
 
-  float m[2];
-  float l[2];
+  HeadNumbers<Team> m;
+  HeadNumbers<Team> l;
   float o[kTiles][4];
 };
 
 // Makes the scores of the 16 keys whose rows begin at `keys`. Each product waits for the one before it, so even and odd
 // steps have sums of their own.
 template <typename Team>
-NSA_DEVICE void score_keys(PieceScores &s, const DecodeQueries<Team> &queries, uint32 keys, int32 lane) {
+NSA_DEVICE void score_keys(PieceScores<Team> &s, const DecodeQueries<Team> &queries, uint32 keys, int32 lane) {
   using T = typename Team::Element;
-  const uint32 row = keys + (lane / 16 * 8 + lane % 8) * Team::kKPitch + lane / 8 % 2 * kChunkBytes;
-  PieceScores odd;
+  using Product = typename Team::Product;
+  constexpr int32 kTiles = kPieceKeys / Product::kItems;
+  constexpr int32 kLoadSteps = DecodeQueries<Team>::kLoadSteps;
+  const uint32 row = keys + Product::key_offset(lane, Team::kKPitch);
+  PieceScores<Team> odd;
 #pragma unroll
-  for (int32 half = 0; half < 2; ++half)
+  for (int32 tile = 0; tile < kTiles; ++tile)
 #pragma unroll
     for (int32 i = 0; i < 4; ++i)
-      s[half][i] = odd[half][i] = 0;
+      s[tile][i] = odd[tile][i] = 0;
 #pragma unroll
   for (int32 step = 0; step < DecodeQueries<Team>::kSteps; step += 2) {
-    uint32 k[2][4], q[2][4];
+    uint32 k[2][4], q[2 / kLoadSteps][4];
 #pragma unroll
     for (int32 i = 0; i < 2; ++i) {
       ldmatrix_x4(k[i], row + (step + i) * 2 * kChunkBytes);
-      queries.get(q[i], step + i);
+      if (i % kLoadSteps == 0)
+        queries.get(q[i / kLoadSteps], (step + i) / kLoadSteps);
     }
 #pragma unroll
-    for (int32 half = 0; half < 2; ++half) {
-      mma_m16n8k16(T{}, s[half], q[0], k[0][2 * half], k[0][2 * half + 1]);
-      mma_m16n8k16(T{}, odd[half], q[1], k[1][2 * half], k[1][2 * half + 1]);
+    for (int32 tile = 0; tile < kTiles; ++tile) {
+      Product::template multiply<T>(s[tile], q[0], k[0] + tile * Product::kItemWords);
+      Product::template multiply<T>(odd[tile], q[1 / kLoadSteps] + 1 % kLoadSteps * Product::kHeadWords,
+                                    k[1] + tile * Product::kItemWords);
     }
   }
 #pragma unroll
-  for (int32 half = 0; half < 2; ++half)
+  for (int32 tile = 0; tile < kTiles; ++tile)
 #pragma unroll
     for (int32 i = 0; i < 4; ++i)
-      s[half][i] += odd[half][i];
+      s[tile][i] += odd[tile][i];
 }
 
-// The maxima of the scores of a piece in the thread's two rows.
-NSA_DEVICE void find_tops(float (&tops)[2], const PieceScores &s) {
+// The maxima of the scores of a piece for the thread's heads.
+template <typename Team> NSA_DEVICE void find_tops(HeadNumbers<Team> &tops, const PieceScores<Team> &s) {
+  using Product = typename Team::Product;
 #pragma unroll
-  for (int32 row = 0; row < 2; ++row) {
-    float top = max_number(max_number(s[0][2 * row], s[0][2 * row + 1]), max_number(s[1][2 * row], s[1][2 * row + 1]));
-    top = max_number(top, shuffle_xor(top, 1));
-    tops[row] = max_number(top, shuffle_xor(top, 2));
+  for (int32 head = 0; head < Product::kThreadHeads; ++head) {
+    const auto top_of = [&](const float (&tile)[4]) {
+      return max_number(tile[Product::element(head, 0)], tile[Product::element(head, 1)]);
+    };
+    float top = top_of(s[0]);
+#pragma unroll
+    for (int32 tile = 1; tile < kPieceKeys / Product::kItems; ++tile)
+      top = max_number(top, top_of(s[tile]));
+#pragma unroll
+    for (int32 distance = Product::kNearest; distance <= Product::kFurthest; distance *= 2)
+      top = max_number(top, shuffle_xor(top, distance));
+    tops[head] = top;
   }
 }
 
 // Takes the scores `s`, in which keys that the query does not attend are -inf, their maxima, and the values of the 16
 // keys whose rows begin at `values` into the state. Without values only the maxima and the sums are of use.
 template <typename Team>
-NSA_DEVICE void add_piece(DecodeState<Team> &state, const PieceScores &s, const float (&tops)[2], uint32 values,
-                          const WarpPlace<Team> &at, float scale, bool with_values) {
+NSA_DEVICE void add_piece(DecodeState<Team> &state, const PieceScores<Team> &s, const HeadNumbers<Team> &tops,
+                          uint32 values, const WarpPlace<Team> &at, float scale, bool with_values) {
   using T = typename Team::Element;
-  uint32 p[4]; // the weights as a left operand
-  float decays[2];
+  using Product = typename Team::Product;
+  constexpr int32 kTiles = kPieceKeys / Product::kItems;
+  PieceScores<Team> weights = {}; // of heads that do not exist, 0
+  HeadNumbers<Team> decays;
 #pragma unroll
-  for (int32 row = 0; row < 2; ++row) {
-    const float top = max_number(tops[row], state.m[row]);
-    // A row whose scores so far are all -inf takes its weights against 0 instead of -inf, and they are 0.
+  for (int32 head = 0; head < Product::kThreadHeads; ++head) {
+    const float top = max_number(tops[head], state.m[head]);
+    // A head whose scores so far are all -inf takes its weights against 0 instead of -inf, and they are 0.
     const float finite = top == -infinity() ? 0 : top;
-    decays[row] = exp2_approx((state.m[row] - finite) * scale);
-    state.m[row] = top;
-    state.l[row] *= decays[row];
+    decays[head] = exp2_approx((state.m[head] - finite) * scale);
+    state.m[head] = top;
+    state.l[head] *= decays[head];
 #pragma unroll
-    for (int32 half = 0; half < 2; ++half) {
-      const float low = exp2_approx(fmaf(s[half][2 * row], scale, -(finite * scale)));
-      const float high = exp2_approx(fmaf(s[half][2 * row + 1], scale, -(finite * scale)));
-      state.l[row] += low + high;
-      p[2 * half + row] = Pair<T>::make(low, high).bits;
+    for (int32 tile = 0; tile < kTiles; ++tile) {
+      const auto weight = [&](int32 item) {
+        const int32 i = Product::element(head, item);
+        return weights[tile][i] = exp2_approx(fmaf(s[tile][i], scale, -(finite * scale)));
+      };
+      const float first = weight(0);
+      state.l[head] += first + weight(1);
     }
   }
   if (!with_values)
     return;
+  uint32 pairs[kTiles][2], p[Product::kHeadWords];
+#pragma unroll
+  for (int32 tile = 0; tile < kTiles; ++tile)
+#pragma unroll
+    for (int32 i = 0; i < 2; ++i)
+      pairs[tile][i] = Pair<T>::make(weights[tile][2 * i], weights[tile][2 * i + 1]).bits;
+  Product::arrange(p, pairs);
   // Most pieces of few heads have no greater score than those before. A decay that is NaN is not 1.
-  if (any_lane(decays[0] != 1 || decays[1] != 1))
+  bool decay = false;
+#pragma unroll
+  for (int32 head = 0; head < Product::kThreadHeads; ++head)
+    decay = decay || decays[head] != 1;
+  if (any_lane(decay))
 #pragma unroll
     for (int32 tile = 0; tile < DecodeState<Team>::kTiles; ++tile)
 #pragma unroll
       for (int32 i = 0; i < 4; ++i)
-        state.o[tile][i] *= decays[i / 2];
-  const uint32 column = values + at.lane % 16 * Team::kVPitch + at.first_column * 2 + at.lane / 16 * kChunkBytes;
+        if (Product::head_of(i) < Product::kThreadHeads)
+          state.o[tile][i] *= decays[Product::head_of(i)];
+  const uint32 column = values + at.first_column * 2 + Product::value_offset(at.lane, Team::kVPitch);
 #pragma unroll
-  for (int32 tile = 0; tile < DecodeState<Team>::kTiles; tile += 2) {
+  for (int32 tile = 0; tile < DecodeState<Team>::kTiles; tile += kTiles) {
     uint32 v[4];
-    ldmatrix_x4_transposed(v, column + tile * kChunkBytes);
-    mma_m16n8k16(T{}, state.o[tile], p, v[0], v[1]);
-    mma_m16n8k16(T{}, state.o[tile + 1], p, v[2], v[3]);
+    ldmatrix_x4_transposed(v, column + tile / kTiles * 2 * kChunkBytes);
+#pragma unroll
+    for (int32 i = 0; i < kTiles; ++i)
+      Product::template multiply<T>(state.o[tile + i], p, v + i * Product::kItemWords);
   }
 }
 
@@ -189,15 +233,15 @@ template <typename Team> struct DecodeAttention {
       const RingPlace<Team> place = {first.piece + piece};
       const int32 stage = place.stage();
       ring.take(place);
-      PieceScores s;
+      PieceScores<Team> s;
       score_keys(s, queries, shared_address(ring.memory.keys(stage)), at.lane);
-      float tops[2];
-      find_tops(tops, s);
+      HeadNumbers<Team> tops;
+      find_tops<Team>(tops, s);
       const bool whole = attends_whole(keys, piece * kPieceKeys);
       keep(s, tops, piece, whole);
       if (!whole) {
         hide(s, keys, piece * kPieceKeys);
-        find_tops(tops, s);
+        find_tops<Team>(tops, s);
       }
       add_piece(state, s, tops, shared_address(ring.memory.values(stage)), at, scale,
                 Team::kHasCmp || !keys.is_compressed);
@@ -243,24 +287,30 @@ private:
   }
 
   // Makes the scores of keys that the query does not attend -inf.
-  NSA_DEVICE void hide(PieceScores &s, const BranchKeys &keys, int32 first) const {
+  NSA_DEVICE void hide(PieceScores<Team> &s, const BranchKeys &keys, int32 first) const {
+    using Product = typename Team::Product;
 #pragma unroll
-    for (int32 half = 0; half < 2; ++half) {
-      const int32 pair = first + half * 8 + at.lane % 4 * 2;
+    for (int32 tile = 0; tile < kPieceKeys / Product::kItems; ++tile) {
+      const int32 nearer = first + tile * Product::kItems + Product::item(0, at.lane);
       int32 token = 0;
-      if (keys.is_selected && pair < keys.past)
-        token = ring.selected_token(pair);
+      if (keys.is_selected && nearer < keys.past)
+        token = ring.selected_token(nearer);
 #pragma unroll
-      for (int32 index = 0; index < 2; ++index) {
-        const int32 key = pair + index;
+      for (int32 item = 0; item < 2; ++item) {
+        const int32 key = nearer + item * Product::kItemDistance;
         bool attended = key >= keys.first && key < keys.past;
         if (keys.is_selected) {
-          // Where blocks have an even number of keys, both keys of the pair lie in one.
-          const bool alone = Team::Facts::kSelBlock % 2 != 0 && index == 1 && attended;
-          attended = attended && (alone ? ring.selected_token(key) : token + index) <= ring.place.position;
+          // Where blocks have a multiple of so many keys, both keys of the thread lie in one.
+          constexpr bool kApart = Team::Facts::kSelBlock % (2 * Product::kItemDistance) != 0;
+          const bool alone = kApart && item == 1 && attended;
+          const int32 own = alone ? ring.selected_token(key) : token + item * Product::kItemDistance;
+          attended = attended && own <= ring.place.position;
         }
-        s[half][index] = attended ? s[half][index] : -infinity();
-        s[half][2 + index] = attended ? s[half][2 + index] : -infinity();
+#pragma unroll
+        for (int32 head = 0; head < Product::kThreadHeads; ++head) {
+          float &score = s[tile][Product::element(head, item)];
+          score = attended ? score : -infinity();
+        }
       }
     }
   }

@@ -39,7 +39,7 @@ NSA_DEVICE void attend_window(const Arguments &args, const DecodePlace &place, c
   const DecodeRing<Team> ring(place, memory);
   DecodeAttention<Team> attention(ring, args.scale_log2);
   attention.attend(window_keys(ring), token_queries(args, memory),
-                   [](const PieceScores &, const float (&)[2], int32, bool) {});
+                   [](const PieceScores<Team> &, const HeadNumbers<Team> &, int32, bool) {});
   cluster_wait(); // the other blocks run and have prepared their barriers
   push_softmax(attention, memory, place.rank, kWin, kWinPartials);
   push_partials(attention, memory, place.rank, kWin, kWinPartials);
@@ -100,7 +100,7 @@ NSA_DEVICE void attend_branches(const Arguments &args, const DecodePlace &place,
                               : branch == kWin ? window_keys(ring)
                                                : BranchKeys{ring.sel_pieces(), 0, ring.sel_keys, false, true};
       attention.attend(keys, branch == kCmp ? memory.queries(kCompressedQueries) : queries,
-                       [&](const PieceScores &s, const float (&tops)[2], int32 piece, bool whole) {
+                       [&](const PieceScores<Team> &s, const HeadNumbers<Team> &tops, int32 piece, bool whole) {
                          if constexpr (Team::kRanks)
                            if (ranks && branch == kCmp)
                              pooled.add(s, tops, piece, whole);

@@ -129,15 +129,17 @@ NSA_DEVICE float add_parts(const DecodeMemory<Team> &memory, int32 branch, int32
 template <typename Team>
 NSA_DEVICE void push_softmax(const DecodeAttention<Team> &attention, const DecodeMemory<Team> &memory, int32 rank,
                              int32 branch, int32 message) {
+  using Product = typename Team::Product;
   const WarpPlace<Team> &at = attention.at;
 #pragma unroll
-  for (int32 row = 0; row < 2; ++row) {
-    float sum = attention.state.l[row];
-    sum += shuffle_xor(sum, 1);
-    sum += shuffle_xor(sum, 2);
-    if (at.column_warp == 0 && at.lane % 4 == 0) {
-      float *part = memory.part(branch, at.key_warp, at.head(row));
-      part[0] = attention.state.m[row];
+  for (int32 head = 0; head < Product::kThreadHeads; ++head) {
+    float sum = attention.state.l[head];
+#pragma unroll
+    for (int32 distance = Product::kNearest; distance <= Product::kFurthest; distance *= 2)
+      sum += shuffle_xor(sum, distance);
+    if (at.column_warp == 0 && at.first_of_heads()) {
+      float *part = memory.part(branch, at.key_warp, at.head(head));
+      part[0] = attention.state.m[head];
       part[1] = sum;
     }
   }
@@ -156,6 +158,7 @@ NSA_DEVICE void push_softmax(const DecodeAttention<Team> &attention, const Decod
 template <typename Team>
 NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemory<Team> &memory, int32 rank,
                               int32 branch, int32 message) {
+  using Product = typename Team::Product;
   constexpr int32 kQuads = Team::kMergeColumns / 4;
   const WarpPlace<Team> &at = attention.at;
   const int32 holders = attention.holders(); // 0 in a block without keys of the branch, which sends zeros
@@ -163,14 +166,14 @@ NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemo
   float *own = reinterpret_cast<float *>(attention.own_memory());
   if (attends)
 #pragma unroll
-    for (int32 row = 0; row < 2; ++row) {
-      const float top = add_parts(memory, branch, at.head(row), attention.scale, nullptr);
-      const float factor = exp2_approx((attention.state.m[row] - (top == -infinity() ? 0 : top)) * attention.scale);
+    for (int32 head = 0; head < Product::kThreadHeads; ++head) {
+      const float top = add_parts(memory, branch, at.head(head), attention.scale, nullptr);
+      const float factor = exp2_approx((attention.state.m[head] - (top == -infinity() ? 0 : top)) * attention.scale);
 #pragma unroll
-      for (int32 tile = 0; tile < DecodeState<Team>::kTiles; ++tile) {
-        attention.state.o[tile][2 * row] *= factor;
-        attention.state.o[tile][2 * row + 1] *= factor;
-      }
+      for (int32 tile = 0; tile < DecodeState<Team>::kTiles; ++tile)
+#pragma unroll
+        for (int32 item = 0; item < 2; ++item)
+          attention.state.o[tile][Product::element(head, item)] *= factor;
     }
 #pragma unroll 1
   for (int32 first = 0; first < Team::kVDim; first += Team::kMergeColumns) {
@@ -179,13 +182,11 @@ NSA_DEVICE void push_partials(DecodeAttention<Team> &attention, const DecodeMemo
     if (attends)
 #pragma unroll
       for (int32 tile = 0; tile < DecodeState<Team>::kTiles; ++tile) {
-        const int32 column = at.first_column + tile * kTileColumns - first;
+        const int32 column = at.first_column + tile * Product::kItems - first;
         if (Team::kMergeColumns < Team::kVPad && (column < 0 || column >= Team::kMergeColumns))
           continue;
-#pragma unroll
-        for (int32 row = 0; row < 2; ++row)
-          *reinterpret_cast<Pair<float> *>(own + at.head(row) * Team::kMergePitch + column + at.lane % 4 * 2) =
-              Pair<float>::make(attention.state.o[tile][2 * row], attention.state.o[tile][2 * row + 1]);
+        Product::store(own + column, Team::kMergePitch, attention.state.o[tile], at.lane, at.first_head,
+                       at.first_head + Product::kHeads, Product::kItems);
       }
     meet<Team>();
 #pragma unroll 1

@@ -25,8 +25,10 @@ template <typename Team> NSA_DEVICE int32 shared_tokens(int32 key, int32 later) 
 
 // Adds up the powers of the scores of a warp's pieces.
 template <typename Team> struct PooledScores {
-  static constexpr int32 kTiles = Team::kRanks ? (Team::kReach + kTileColumns - 1) / kTileColumns : 1; // of eight sums
-  static constexpr float kGrain = 64;                                                                  // of references
+  using Product = typename Team::Product;
+  static constexpr int32 kTiles = Team::kRanks ? (Team::kReach + Product::kItems - 1) / Product::kItems : 1; // of sums
+  static constexpr int32 kKeyTiles = kPieceKeys / Product::kItems;
+  static constexpr float kGrain = 64;                            // of references
   static constexpr bool kAlike = kPieceKeys % Team::kInner == 0; // all pieces have the same weights
 
   NSA_DEVICE PooledScores(const DecodeMemory<Team> &memory, const DecodePlace &place, const WarpPlace<Team> &at,
@@ -36,82 +38,95 @@ template <typename Team> struct PooledScores {
       make_weights(0);
   }
 
-  // Takes the scores of a piece, and their maxima in the thread's rows. Of a piece that is not `whole` some keys may
+  // Takes the scores of a piece, and their maxima for the thread's heads. Of a piece that is not `whole` some keys may
   // not exist. The warps that attend the same piece have the same scores, and take turns.
-  NSA_DEVICE void add(const PieceScores &given, const float (&given_tops)[2], int32 piece, bool whole) {
+  NSA_DEVICE void add(const PieceScores<Team> &given, const HeadNumbers<Team> &given_tops, int32 piece, bool whole) {
     if (piece / Team::kKeyWarps % Team::kColumnWarps != at.column_warp)
       return;
-    PieceScores s;
-    float tops[2] = {given_tops[0], given_tops[1]};
+    PieceScores<Team> s;
+    HeadNumbers<Team> tops;
 #pragma unroll
-    for (int32 half = 0; half < 2; ++half)
+    for (int32 head = 0; head < Product::kThreadHeads; ++head)
+      tops[head] = given_tops[head];
+#pragma unroll
+    for (int32 tile = 0; tile < kKeyTiles; ++tile)
 #pragma unroll
       for (int32 i = 0; i < 4; ++i)
-        s[half][i] = given[half][i];
+        s[tile][i] = given[tile][i];
     if (!whole) {
       hide_missing(s, piece);
-      find_tops(tops, s);
+      find_tops<Team>(tops, s);
     }
     if constexpr (!kAlike)
       make_weights(piece);
-    uint32 powers[3][4]; // as left operands
+    PieceScores<Team> rest = {}; // of heads that do not exist, 0
 #pragma unroll
-    for (int32 row = 0; row < 2; ++row) {
+    for (int32 head = 0; head < Product::kThreadHeads; ++head) {
       // Without a score above -inf all powers are 0, and so is the factor of the reference.
-      const bool empty = tops[row] == -infinity();
-      const float reference = empty ? 0 : floorf(fmaf(tops[row], scale / kGrain, 0.5f)) * kGrain;
-      if (at.lane % 4 == 0 && at.head(row) < Team::kGroup)
-        memory.reference(at.head(row), piece) = empty ? -infinity() : reference;
+      const bool empty = tops[head] == -infinity();
+      const float reference = empty ? 0 : floorf(fmaf(tops[head], scale / kGrain, 0.5f)) * kGrain;
+      if (at.first_of_heads() && at.head(head) < Team::kGroup)
+        memory.reference(at.head(head), piece) = empty ? -infinity() : reference;
 #pragma unroll
-      for (int32 half = 0; half < 2; ++half) {
-        float rest[2];
+      for (int32 tile = 0; tile < kKeyTiles; ++tile)
 #pragma unroll
-        for (int32 index = 0; index < 2; ++index)
-          rest[index] = exp2_approx(fmaf(s[half][2 * row + index], scale, -reference));
-#pragma unroll
-        for (int32 part = 0; part < 3; ++part) {
-          const Pair<bf16> pair = Pair<bf16>::make(rest[0], rest[1]);
-          powers[part][2 * half + row] = pair.bits;
-          rest[0] -= to_float(pair.get(0));
-          rest[1] -= to_float(pair.get(1));
+        for (int32 item = 0; item < 2; ++item) {
+          const int32 i = Product::element(head, item);
+          rest[tile][i] = exp2_approx(fmaf(s[tile][i], scale, -reference));
         }
-      }
+    }
+    uint32 powers[3][Product::kHeadWords];
+#pragma unroll
+    for (int32 part = 0; part < 3; ++part) {
+      uint32 pairs[kKeyTiles][2];
+#pragma unroll
+      for (int32 tile = 0; tile < kKeyTiles; ++tile)
+#pragma unroll
+        for (int32 i = 0; i < 2; ++i) {
+          float (&numbers)[4] = rest[tile];
+          const Pair<bf16> pair = Pair<bf16>::make(numbers[2 * i], numbers[2 * i + 1]);
+          pairs[tile][i] = pair.bits;
+#pragma unroll
+          for (int32 of = 0; of < 2; ++of)
+            if (Product::head_of(2 * i + of) < Product::kThreadHeads)
+              numbers[2 * i + of] -= to_float(pair.get(of));
+        }
+      Product::arrange(powers[part], pairs);
     }
 #pragma unroll
     for (int32 tile = 0; tile < kTiles; ++tile) {
       float sums[4] = {};
 #pragma unroll
       for (int32 part = 2; part >= 0; --part)
-        mma_m16n8k16(bf16{}, sums, powers[part], weights[tile][0], weights[tile][1]);
-#pragma unroll
-      for (int32 row = 0; row < 2; ++row) {
-        const int32 column = tile * kTileColumns + at.lane % 4 * 2;
-        if (at.head(row) < Team::kGroup && column < Team::kReach)
-          *reinterpret_cast<Pair<float> *>(memory.pooled(at.head(row), piece) + column) =
-              Pair<float>::make(sums[2 * row], sums[2 * row + 1]);
-      }
+        Product::template multiply<bf16>(sums, powers[part], weights[tile]);
+      Product::store(memory.pooled(0, piece) + tile * Product::kItems, Team::kPoolPitch, sums, at.lane, at.first_head,
+                     Team::kGroup, Team::kReach - tile * Product::kItems);
     }
   }
 
 private:
   // Makes the scores of keys that do not exist -inf.
-  NSA_DEVICE void hide_missing(PieceScores &s, int32 piece) const {
+  NSA_DEVICE void hide_missing(PieceScores<Team> &s, int32 piece) const {
 #pragma unroll
-    for (int32 half = 0; half < 2; ++half)
+    for (int32 tile = 0; tile < kKeyTiles; ++tile)
 #pragma unroll
-      for (int32 index = 0; index < 2; ++index) {
-        const int32 key = piece * kPieceKeys + half * 8 + at.lane % 4 * 2 + index;
+      for (int32 item = 0; item < 2; ++item) {
+        const int32 key = piece * kPieceKeys + tile * Product::kItems + Product::item(item, at.lane);
         const bool exists = key < place.past_key - place.first_key && place.first_key + key >= 0;
-        s[half][index] = exists ? s[half][index] : -infinity();
-        s[half][2 + index] = exists ? s[half][2 + index] : -infinity();
+#pragma unroll
+        for (int32 head = 0; head < Product::kThreadHeads; ++head) {
+          float &score = s[tile][Product::element(head, item)];
+          score = exists ? score : -infinity();
+        }
       }
   }
 
-  // The weights of 16 keys for eight sums as a right operand.
+  // The weights of 16 keys for the sums of each tile, as the operand of items.
   NSA_DEVICE void make_weights(int32 piece) {
+    constexpr int32 kEights = Product::kItems / 8; // of sums
 #pragma unroll
-    for (int32 tile = 0; tile < kTiles; ++tile) {
-      const int32 column = tile * kTileColumns + at.lane / 4;
+    for (int32 eight = 0; eight < kTiles * kEights; ++eight) {
+      const int32 column = eight * 8 + at.lane / 4;
       const auto weight = [&](int32 key) {
         return key / Team::kUnit == column / (Team::kBack + 1)
                    ? static_cast<float>(shared_tokens<Team>(piece * kPieceKeys + key, column % (Team::kBack + 1)))
@@ -120,7 +135,8 @@ private:
 #pragma unroll
       for (int32 half = 0; half < 2; ++half) {
         const int32 key = half * 8 + at.lane % 4 * 2;
-        weights[tile][half] = Pair<bf16>::make(weight(key), weight(key + 1)).bits;
+        weights[eight / kEights][half * kEights + eight % kEights] =
+            Pair<bf16>::make(weight(key), weight(key + 1)).bits;
       }
     }
   }
@@ -129,7 +145,7 @@ private:
   const DecodePlace &place;
   const WarpPlace<Team> &at;
   const float scale;
-  uint32 weights[kTiles][2];
+  uint32 weights[kTiles][Product::kItemWords];
 };
 
 // In the place of the references come the factors that make probabilities of the powers. The norms of the compressed
@@ -145,8 +161,9 @@ template <typename Team> NSA_DEVICE void make_pool_factors(const DecodeMemory<Te
   }
 }
 
-// Lanes that add up the importance of a selection block together.
-inline constexpr int32 kAdders = 8;
+// Lanes that add up the importance of a selection block together: a power of two, because shuffles add up what they
+// have. Lanes without a head would make the other selection blocks wait.
+template <typename Team> inline constexpr int32 kAdders = Team::kGroup > 4 ? 8 : Team::kGroup > 2 ? 4 : Team::kGroup;
 
 // The importance of a selection block of the block, in units of the stride. kAdders neighbouring lanes ask for one
 // selection block, and all lanes of the warp ask.
@@ -165,11 +182,11 @@ NSA_DEVICE float importance_of(const DecodeMemory<Team> &memory, const DecodePla
       const int32 piece = unit * Team::kUnit / kPieceKeys;
       const int32 column = unit % (kPieceKeys / Team::kUnit) * (Team::kBack + 1) + later;
 #pragma unroll
-      for (int32 head = threadIdx.x % kAdders; head < Team::kGroup; head += kAdders)
+      for (int32 head = threadIdx.x % kAdders<Team>; head < Team::kGroup; head += kAdders<Team>)
         sum = fmaf(memory.pooled(head, piece)[column], memory.reference(head, piece), sum);
     }
 #pragma unroll
-  for (int32 distance = 1; distance < kAdders; distance *= 2)
+  for (int32 distance = 1; distance < kAdders<Team>; distance *= 2)
     sum += shuffle_xor(sum, distance);
   return sum;
 }

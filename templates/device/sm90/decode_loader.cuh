@@ -4,9 +4,9 @@
 // The loaders deal the pieces out among them. Each lane finds one row of the key and of the value, and hands its place
 // to the lanes that copy neighbouring parts of the row.
 //
-// Most pieces are rows that all lie in the pools. They need six instructions for two rows (copy_pool_rows). The others
-// have rows of the call's tensors, rows of zeros, or rows that do not begin at multiples of 16 bytes. Their addresses
-// pass through shared memory.
+// Most pieces are rows that all lie in the pools. Two rows need five or six instructions (copy_pool_rows), and what is
+// the same for all rows of a branch is computed once. The others have rows of the call's tensors, rows of zeros, or
+// rows that do not begin at multiples of 16 bytes. Their addresses pass through shared memory.
 #pragma once
 
 #include "sm90/decode_ring.cuh"
@@ -19,6 +19,7 @@ template <typename Team, typename Arguments> struct DecodeLoader {
   static constexpr int32 kParts = 16; // lanes that copy a row
   static constexpr int32 kRowsAtOnce = kWarpSize / kParts;
   static constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T)); // elements of a chunk
+  static constexpr bool kPaged = Team::Facts::kPageSize > 0;
 
   NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Team> &ring, int32 loader)
       : args(args), place(ring.place), memory(ring.memory), ring(ring), loader(loader) {}
@@ -27,29 +28,31 @@ template <typename Team, typename Arguments> struct DecodeLoader {
   // the pages are checked, because its load takes as long as all that others do before. It finds pages in global memory,
   // and waits if the new compressed row may be a part of it. Returns false if a page does not exist.
   NSA_DEVICE bool run() {
+    bool lacks_list = Team::attends(kSel) && Team::kRanks && place.ranks;
     int32 piece = loader;
 #pragma unroll 1
-    for (int32 part = 0; part < 2; ++part) {
-      if (part == 1) {
-        if (!(Team::attends(kSel) && Team::kRanks && place.ranks))
+    while (true) {
+      if (piece >= past_pools)
+        find_pools(piece); // before the list has come
+      const bool is_last = piece >= ring.pieces();
+      if (!begun && (piece != loader || is_last || (Team::kReadsCompressed && place.uses_fresh())) && !begins())
+        return false;
+      if (is_last) {
+        if (!lacks_list)
           break;
+        lacks_list = false;
         await_list<Team>();
         ring.add_selected();
+        continue;
       }
-#pragma unroll 1
-      for (; piece < ring.pieces(); piece += Team::kLoaders) {
-        if (!begun && (piece != loader || (Team::kReadsCompressed && place.uses_fresh())) && !begins())
-          return false;
-        if (piece >= Team::kStages)
-          ring.await_empty({piece - Team::kStages});
-        const RingPlace<Team> at = {piece};
-        if (load_piece(piece, at.stage()))
-          barrier_arrive_copies(shared_address(memory.full(at.barrier())));
-        else
-          barrier_arrive(shared_address(memory.full(at.barrier())));
-      }
-      if (!begun && !begins())
-        return false;
+      if (piece >= Team::kStages)
+        ring.await_empty({piece - Team::kStages});
+      const RingPlace<Team> at = {piece};
+      if (load_piece(piece, at.stage()))
+        barrier_arrive_copies(shared_address(memory.full(at.barrier())));
+      else
+        barrier_arrive(shared_address(memory.full(at.barrier())));
+      piece += Team::kLoaders;
     }
     finish_copies();
     return true;
@@ -86,14 +89,13 @@ private:
   // begin at multiples of 16 bytes.
   NSA_DEVICE bool load_piece(int32 piece, int32 stage) const {
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-    const bool aligned = is_aligned(piece);
-    if (aligned) {
+    if (pools.counts) {
       const int32 row = lane % kPieceKeys;
       const int32 number =
           Team::kReadsCompressed && piece < ring.cmp_pieces ? pool_key(piece, row) : pool_token(piece, row);
       if (!any_lane(number < 0)) {
         const PoolSource from = find_pool_row(piece, number);
-        if (!any_lane(!from.exists)) {
+        if (!kPaged || !any_lane(!from.exists)) {
           copy_pool_rows(from, stage);
           return true;
         }
@@ -103,13 +105,13 @@ private:
     if (lane < kPieceKeys)
       find_row_of(piece, lane);
     __syncwarp();
-    if (aligned)
+    if (pools.aligned)
       copy_rows(stage);
     else
       copy_elements(stage);
     const int32 row = ring.fresh_row - piece * kPieceKeys;
     if (!(Team::kReadsCompressed && piece < ring.cmp_pieces && row >= 0 && row < kPieceKeys))
-      return aligned;
+      return pools.aligned;
     finish_copies(); // they write zeros in the place of the row
     await_fresh<Team>();
     copy_fresh(row, stage);
@@ -132,15 +134,63 @@ private:
     }
   }
 
-  // Only the flags of the piece's branch are looked at. The first use of each line of the arguments waits for constant
-  // memory, so flags of other branches would delay the first piece.
-  NSA_DEVICE bool is_aligned(int32 piece) const {
-    if (piece < ring.cmp_pieces)
-      return rows_aligned(args.k_comp, args.v_comp);
-    const bool windowed = piece < ring.cmp_pieces + ring.win_pieces;
-    const bool aligned =
-        windowed ? rows_aligned(args.k_win_cache, args.v_win_cache) : rows_aligned(args.k_sel_cache, args.v_sel_cache);
-    return aligned && (windowed ? rows_aligned(args.k_win, args.v_win) : rows_aligned(args.k_sel, args.v_sel));
+  // The pools of a branch, as a lane needs them that copies a part of rows. Without pages the number of a row tells
+  // where it lies, and with pages a number of chunks for the key and another for the value.
+  struct Pools {
+    const unsigned char *keys; // the lane's part of the first row of the sequence and the head, or of the first page
+    const unsigned char *values;
+    uint32 key_row; // bytes between rows, or with pages chunks
+    uint32 value_row;
+    uint32 key_page; // chunks
+    uint32 value_page;
+    bool aligned; // all rows of the branch begin at multiples of 16 bytes
+    bool counts;  // they do, and 32 bits are enough for the numbers
+  };
+
+  // Finds the pools of the piece's branch. Pieces come in the order of the branches. Only the arguments of this branch
+  // are looked at. The first use of each of their lines waits for constant memory, so those of other branches would
+  // delay the first piece.
+  NSA_DEVICE void find_pools(int32 piece) {
+    const int32 before = ring.cmp_pieces + ring.win_pieces;
+    View<T, 3> k, v;
+    bool aligned = true; // the rows of the new tokens
+    if (Team::kReadsCompressed && piece < ring.cmp_pieces) {
+      k = args.k_comp, v = args.v_comp;
+      past_pools = ring.cmp_pieces;
+    } else if (piece < before || !Team::attends(kSel)) {
+      k = args.k_win_cache, v = args.v_win_cache;
+      aligned = rows_aligned(args.k_win, args.v_win);
+      past_pools = Team::attends(kSel) ? before : 0x7fffffff;
+    } else {
+      k = args.k_sel_cache, v = args.v_sel_cache;
+      aligned = rows_aligned(args.k_sel, args.v_sel);
+      past_pools = 0x7fffffff;
+    }
+    pools.aligned = aligned && rows_aligned(k, v);
+    pools.counts = pools.aligned;
+    pools.keys = find_pool(k, pools.key_page, pools.key_row);
+    pools.values = find_pool(v, pools.value_page, pools.value_row);
+  }
+
+  NSA_DEVICE const unsigned char *find_pool(const View<T, 3> &pool, uint32 &page, uint32 &row) {
+    const int32 part = static_cast<int32>(threadIdx.x) % kParts;
+    const T *data = row_address(pool, kPaged ? 0 : place.k_entry, 0, place.kv_head);
+    const int64 row_bytes = pool.strides[1] * static_cast<int64>(sizeof(T));
+    row = static_cast<uint32>(row_bytes);
+    if constexpr (kPaged) {
+      // The chunks of the last row are counted in 32 bits, too.
+      constexpr int64 kMost = 0xffffff00;
+      constexpr int64 kRows = Team::Facts::kPageSize;
+      const int64 page_chunks = pool.strides[0] / kLanes;
+      const int64 row_chunks = row_bytes / kChunkBytes;
+      pools.counts = pools.counts && page_chunks >= 0 && page_chunks <= kMost && row_chunks >= 0 &&
+                     row_chunks <= kMost / kRows && (args.pages - 1) * page_chunks + kRows * row_chunks <= kMost;
+      page = static_cast<uint32>(page_chunks);
+      row = static_cast<uint32>(row_chunks);
+    } else {
+      pools.counts = pools.counts && row == row_bytes;
+    }
+    return reinterpret_cast<const unsigned char *>(data) + part * kChunkBytes;
   }
 
   // The compressed key of a row of a piece, or -1 if the row does not lie in the pools or its value is not to be read.
@@ -166,38 +216,29 @@ private:
     return token >= place.cached() ? -1 : token;
   }
 
-  // Where a row lies: chunks from the beginning of the pools.
+  // Where a row lies in the pools of its branch.
   struct PoolSource {
-    const T *keys;
-    const T *values;
-    uint32 key_chunks;
-    uint32 value_chunks;
+    uint32 key;
+    uint32 value;
     bool exists;
   };
 
   // Finds the row `number` of the sequence in the pools of the piece's branch.
   NSA_DEVICE PoolSource find_pool_row(int32 piece, int32 number) const {
     if (Team::kReadsCompressed && piece < ring.cmp_pieces)
-      return pool_source(args.k_comp, args.v_comp, number);
+      return pool_source(args.k_comp, number);
     if (piece < ring.cmp_pieces + ring.win_pieces)
-      return pool_source(args.k_win_cache, args.v_win_cache, number);
-    return pool_source(args.k_sel_cache, args.v_sel_cache, number);
+      return pool_source(args.k_win_cache, number);
+    return pool_source(args.k_sel_cache, number);
   }
 
-  NSA_DEVICE int64 chunks_before(const View<T, 3> &pool, const PoolRow &at) const {
-    return pool.at(at.first, at.second, place.kv_head).offset / kLanes;
-  }
-
-  template <typename Pool> NSA_DEVICE PoolSource pool_source(const Pool &k, const Pool &v, int32 number) const {
-    const PoolRow at = find_row(k, place.k_entry, number, true, args.pages, kept_table());
-    const int64 key = chunks_before(k, at);
-    const int64 value = chunks_before(v, at);
-    const uint32 key_chunks = static_cast<uint32>(key);
-    const uint32 value_chunks = static_cast<uint32>(value);
-    // The chunks of the row are counted in 32 bits, too.
-    constexpr int64 kMost = 0xffffff00;
-    const bool counts = key >= 0 && key < kMost && value >= 0 && value < kMost;
-    return {k.data, v.data, key_chunks, value_chunks, at.exists && counts};
+  template <typename Pool> NSA_DEVICE PoolSource pool_source(const Pool &pool, int32 number) const {
+    const PoolRow at = find_row(pool, place.k_entry, number, true, args.pages, kept_table());
+    const uint32 page = at.first;
+    const uint32 row = at.second;
+    if constexpr (!kPaged)
+      return {row, row, at.exists};
+    return {page * pools.key_page + row * pools.key_row, page * pools.value_page + row * pools.value_row, at.exists};
   }
 
   // Copies the rows of a piece. Lane i has found row i % kPieceKeys.
@@ -207,22 +248,22 @@ private:
     const int32 row = lane / kParts;
     const uint32 keys = shared_address(memory.keys(stage)) + row * Team::kKPitch + part * kChunkBytes;
     const uint32 values = shared_address(memory.values(stage)) + row * Team::kVPitch + part * kChunkBytes;
-    const Chunk *k_rows = reinterpret_cast<const Chunk *>(from.keys);
-    const Chunk *v_rows = reinterpret_cast<const Chunk *>(from.values);
+    const uint64 key_bytes = kPaged ? kChunkBytes : pools.key_row;
+    const uint64 value_bytes = kPaged ? kChunkBytes : pools.value_row;
 #pragma unroll
     for (int32 first = 0; first < kPieceKeys; first += kRowsAtOnce) {
-      const uint32 key_chunks = shuffle(from.key_chunks, first + row) + part;
-      const uint32 value_chunks = shuffle(from.value_chunks, first + row) + part;
-      copy_chunks<Team::kQkDim / kLanes>(keys + first * Team::kKPitch, k_rows + key_chunks, part);
-      copy_chunks<Team::kVDim / kLanes>(values + first * Team::kVPitch, v_rows + value_chunks, part);
+      const uint32 key = shuffle(from.key, first + row);
+      const uint32 value = kPaged ? shuffle(from.value, first + row) : key;
+      copy_chunks<Team::kQkDim / kLanes>(keys + first * Team::kKPitch, pools.keys + key * key_bytes, part);
+      copy_chunks<Team::kVDim / kLanes>(values + first * Team::kVPitch, pools.values + value * value_bytes, part);
     }
   }
 
-  template <int32 kChunks> NSA_DEVICE static void copy_chunks(uint32 to, const Chunk *from, int32 part) {
+  template <int32 kChunks> NSA_DEVICE static void copy_chunks(uint32 to, const unsigned char *from, int32 part) {
 #pragma unroll
     for (int32 chunk = 0; chunk < kChunks; chunk += kParts)
       if (kChunks % kParts == 0 || chunk + part < kChunks)
-        cp_async_16(to + chunk * kChunkBytes, from + chunk, kChunkBytes);
+        cp_async_16(to + chunk * kChunkBytes, from + chunk * kChunkBytes, kChunkBytes);
   }
 
   // A part of the lanes copies a row: each takes every kParts-th chunk of the key and of the value.
@@ -340,6 +381,8 @@ private:
   DecodeRing<Team> &ring;
   const int32 loader;
   bool begun = false; // the pages are checked
+  Pools pools;
+  int32 past_pools = 0; // the first piece behind the branch of these pools
 };
 
 } // namespace nsa

@@ -170,10 +170,10 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePla
   meet<Team>();
   const int32 owned = place.past_block - place.first_block;
 #pragma unroll 1
-  for (int32 first = 0; first < owned; first += Team::kThreads / kAdders) {
-    const int32 own = first + Team::thread() / kAdders;
+  for (int32 first = 0; first < owned; first += Team::kThreads / kAdders<Team>) {
+    const int32 own = first + Team::thread() / kAdders<Team>;
     const float importance = importance_of(memory, place, min(own, owned - 1));
-    if (own < owned && threadIdx.x % kAdders == 0)
+    if (own < owned && threadIdx.x % kAdders<Team> == 0)
       memory.floats(Team::kBlockScoresAt)[own] = block_score(place, own, importance, init_blocks, local_blocks);
   }
   if (const int32 behind = owned + Team::thread(); behind < round_up(owned, 4))

@@ -4,7 +4,7 @@
 // The template parameter Facts holds the constants of the header of templates/cuda/sm90/decode_step.cu.
 #pragma once
 
-#include "layout.cuh"
+#include "sm90/decode_product.cuh"
 
 namespace nsa {
 
@@ -51,10 +51,11 @@ template <typename Facts_> struct DecodeShape {
   static constexpr int32 kQkDim = Facts::kQkDim;
   static constexpr int32 kVDim = Facts::kVDim;
 
-  // Query heads are the rows of a product, 16 in an instruction. A row of K is padded to a multiple of 32 columns, and
-  // a row of V to a multiple of 64, which the warps divide.
+  // A warp multiplies with 16 query heads, or with all of a group of up to eight. A row of K is padded to a multiple of
+  // 32 columns, and a row of V to a multiple of 64, which the warps divide.
+  using Product = typename OrientationOf<kGroup>::Type;
   static constexpr int32 kHeads = Facts::kHeads;
-  static constexpr int32 kHeadTiles = kHeads / kSlabRows;
+  static constexpr int32 kHeadTiles = kHeads / Product::kHeads;
   static constexpr int32 kQkPad = Facts::kQkPad;
   static constexpr int32 kVPad = Facts::kVPad;
 

@@ -42,14 +42,13 @@ template <typename Facts, bool kIsWindow_> struct TeamShape : DecodeShape<Facts>
   static constexpr int32 kLeastBytes = 4 * (16 + 8) * Shape::kHeads; // for 16 columns of results
   static constexpr int32 kStageBytes = kPieceBytes > kLeastBytes ? kPieceBytes : kLeastBytes;
 
-  // A warp attends pieces of 16 keys for 16 heads. The warps of the same heads deal the pieces out among them, one
-  // after the other. If all columns of V would take more registers than a thread has, or if there are more warps than
-  // stages, some warps attend the same piece: they make the same scores and divide the columns.
-  static constexpr int32 kMostColumns = 64;
+  // A warp attends pieces of 16 keys for the heads of a product. The warps of the same heads deal the pieces out among
+  // them, one after the other. If all columns of V would take more registers than a thread has, or if there are more
+  // warps than stages, some warps attend the same piece: they make the same scores and divide the columns.
   static constexpr int32 kHeadWarps = kWarps / Shape::kHeadTiles; // for the same heads
   NSA_DEVICE static constexpr int32 column_warps() {
     int32 warps = 1;
-    while (warps < kHeadWarps && (Shape::kVPad > warps * kMostColumns || kHeadWarps > warps * kStages))
+    while (warps < kHeadWarps && (Shape::kVPad > warps * Shape::Product::kMostColumns || kHeadWarps > warps * kStages))
       warps *= 2;
     return warps;
   }
@@ -64,11 +63,10 @@ template <typename Facts, bool kIsWindow_> struct TeamShape : DecodeShape<Facts>
   static constexpr int32 kRingBarriers = least_multiple(kStages, least_multiple(kKeyWarps, kLoaders));
 
   // The warps of a team add up their results of a branch in the memory of the last piece of each, as many columns at a
-  // time as fit: a multiple of 16. Rows lie eight numbers further apart than their length. So the four rows that half a
-  // warp stores at once, eight numbers of each, lie in different banks.
-  static constexpr int32 kMostMergeColumns = (kStageBytes / (4 * Shape::kHeads) - 8) / 16 * 16;
+  // time as fit: a multiple of 16.
+  static constexpr int32 kMostMergeColumns = (kStageBytes / (4 * Shape::kHeads) - Shape::Product::kGap) / 16 * 16;
   static constexpr int32 kMergeColumns = kMostMergeColumns < Shape::kVPad ? kMostMergeColumns : Shape::kVPad;
-  static constexpr int32 kMergePitch = kMergeColumns + 8;
+  static constexpr int32 kMergePitch = kMergeColumns + Shape::Product::kGap;
 
   // Offsets in shared memory of what the team has for itself. The ring comes first. A window has one branch.
   static constexpr int32 kPartBranches = kIsWindow ? 1 : kDecodeBranches;

@@ -1,4 +1,5 @@
-// Twin of templates/device/ptx_matrix.cuh, after the PTX ISA ("Matrix Fragments for mma.m16n8k16", "ldmatrix").
+// Twin of templates/device/ptx_matrix.cuh, after the PTX ISA ("Matrix Fragments for mma.m16n8k16", "ldmatrix",
+// "movmatrix").
 #pragma once
 
 #include "ptx_convert.cuh"
@@ -30,6 +31,25 @@ template <bool kTransposed> NSA_DEVICE void load_matrices(uint32 (&result)[4], u
 }
 NSA_DEVICE void ldmatrix_x4(uint32 (&result)[4], uint32 address) { load_matrices<false>(result, address); }
 NSA_DEVICE void ldmatrix_x4_transposed(uint32 (&result)[4], uint32 address) { load_matrices<true>(result, address); }
+
+struct MatrixMove {
+  uint32 word;
+  uint32 result;
+};
+
+NSA_DEVICE uint32 transpose_matrix(uint32 matrix) {
+  MatrixMove mine{matrix, 0};
+  emulator::performTogether("movmatrix", &mine, [](void **lanes) {
+    const auto element = [&](int32 row, int32 column) {
+      return static_cast<MatrixMove *>(lanes[row * 4 + column / 2])->word >> (16 * (column % 2)) & 0xffff;
+    };
+    for (int32 lane = 0; lane < kWarpSize; ++lane) {
+      const int32 row = lane / 4, column = lane % 4 * 2;
+      static_cast<MatrixMove *>(lanes[lane])->result = element(column, row) | element(column + 1, row) << 16;
+    }
+  });
+  return mine.result;
+}
 
 struct MatrixProduct {
   float *c;
