@@ -30,10 +30,11 @@ protected:
   }
 
   // Decodes from an empty cache, up to `most` tokens of each sequence in a step, and compares with the forward pass.
-  void checkLongCaches(int64_t most) {
-    for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
+  void checkLongCaches(int64_t most, int32_t group = 16,
+                       const std::vector<CmpKind> &kinds = {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp}) {
+    for (const CmpKind kind : kinds)
       for (const int32_t page : {0, 64}) {
-        const OperatorInputs history = tools::drawInputs(largeSpec(16, kind), {{1300}, {1300}}, freshSeed());
+        const OperatorInputs history = tools::drawInputs(largeSpec(group, kind), {{1300}, {1300}}, freshSeed());
         decode(history, {.room = 1344, .pageSize = page, .seed = 3}, evenly(1300, most));
         ASSERT_FALSE(HasFailure());
         ASSERT_EQ(description["launches"].size(), 1u) << description.dump(2);
@@ -46,6 +47,12 @@ TEST_F(DecodeStep, HeadsOf128AreTheForward) { checkLongCaches(1); }
 
 // One of several new tokens may complete a compressed block.
 TEST_F(DecodeStep, SeveralTokensAreTheForward) { checkLongCaches(8); }
+
+// Heads of a group are the columns of products, and not the rows.
+TEST_F(DecodeStep, GroupsOfUpToEightHeadsAreTheForward) {
+  for (const int32_t group : {1, 8})
+    checkLongCaches(1, group, {CmpKind::kMean});
+}
 
 // So many sequences that a block serves each of their heads alone. Their selection blocks are more than a list holds.
 TEST_F(DecodeStep, BlocksWithoutNeighboursAreTheForward) {
