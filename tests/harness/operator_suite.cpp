@@ -124,9 +124,7 @@ TEST_P(DrawnGeometries, MatchTheReference) {
   }
 }
 
-// On a CPU the kernels of a geometry take ten seconds to compile.
-INSTANTIATE_TEST_SUITE_P(Drawn, DrawnGeometries,
-                         ::testing::Range(0, drawnCases(kDrawnGeometries, isTestDeviceCuda() ? kDrawnGeometries : 6)));
+INSTANTIATE_TEST_SUITE_P(Drawn, DrawnGeometries, ::testing::Range(0, drawnCases(kDrawnGeometries)));
 
 } // namespace
 } // namespace nsa::test
