@@ -152,7 +152,8 @@ inline constexpr Operand kSelDkvOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                               {T::kLse, T::kLse, kIn, V::kLse},
                                               {T::kDelta, T::kDelta, kIn, V::kDelta}};
 
-inline constexpr V kDqViews[] = {V::kDqSum, V::kDqBase, V::kWeight, V::kDeltaNext, V::kListLengths};
+inline constexpr V kDqViews[] = {V::kDqSum, V::kDqBase, V::kWeight, V::kDeltaNext};
+inline constexpr V kSelDqViews[] = {V::kDqSum, V::kDqBase, V::kWeight, V::kListLengths};
 inline constexpr V kPartsViews[] = {V::kDkParts, V::kDvParts, V::kWeight};
 // The kernel takes the inverse of the lists; the tuner draws lists.
 inline constexpr V kPiecesViews[] = {V::kBlockIndex, V::kDkPieces, V::kDvPieces, V::kWeight};

@@ -162,6 +162,8 @@ struct OperatorDef {
   std::span<const Operand> operands{}; // in the order in which they are checked
   // What plans pass to the operator's kernels besides its operands, the table of sequences and the status word.
   std::span<const View> planViews{};
+  // True: each kernel of the operator takes all of them. A kernel that lacks one was made before plans passed it.
+  bool takesPlanViews = false;
 
   constexpr bool isPublic() const { return abi != kInternal; }
   constexpr bool hasQueries() const { return lengths == Lengths::kQueries || lengths == Lengths::kQueriesAndKeys; }

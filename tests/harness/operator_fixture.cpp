@@ -145,7 +145,8 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     add(sel && takesSlots(spec, maxima), {"index_ranges", "sel_dq_slots", "sum_slots"});
     add(win, {"attention_dq"});
     add(cmp, {"attention_dkv"});
-    add(cmp && GradientParts::make(spec, maxima).cmp > 1, {"sum_parts"});
+    const bool keepsRests = spec.cmpKind == CmpKind::kMlp && spec.dtype != DType::kF32;
+    add(cmp && (GradientParts::make(spec, maxima).cmp > 1 || keepsRests), {"sum_parts"});
     add(sel, {"sel_dkv"});
     add(win, {"attention_dkv"});
     if (cmp)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -11,16 +13,27 @@ namespace nsa::reference {
 void forEachIndex(int64_t count, int threads, int64_t least, const std::function<void(int64_t)> &work) {
   const int64_t workers = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   std::atomic<int64_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr first; // guarded by mutex
   auto run = [&] {
-    for (int64_t i = next++; i < count; i = next++)
-      work(i);
+    try {
+      for (int64_t i = next++; i < count; i = next++)
+        work(i);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (!first)
+        first = std::current_exception();
+    }
   };
-  std::vector<std::thread> pool;
-  for (int64_t t = 1; t < std::min(workers, count / least); ++t)
-    pool.emplace_back(run);
-  run();
-  for (std::thread &thread : pool)
-    thread.join();
+  {
+    std::vector<std::jthread> pool;
+    for (int64_t t = 1; t < std::min(workers, count / least); ++t)
+      pool.emplace_back(run);
+    run();
+  }
+  if (first)
+    std::rethrow_exception(first);
 }
 
 void forEachQuery(std::span<const Sequence> sequences, int threads,

@@ -1,5 +1,6 @@
 // The loop over queries, on several threads.
-// Thread-safety: any thread; `work` is called from several at once, and must not throw.
+// Thread-safety: any thread; `work` is called from several at once. If `work` throws, no further calls begin, and the
+// loop throws the first exception again when all its threads have ended.
 #pragma once
 
 #include "tools/reference/sequence.h"

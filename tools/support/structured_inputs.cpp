@@ -208,6 +208,11 @@ Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLeng
   Spec drawn = spec;
   if (decodes)
     drawn.op = withoutCache(spec.op);
+  if (drawn.hasLists() && drawn.compresses()) { // lists are made, also those that a gradient takes
+    Spec forward = drawn;
+    forward.op = definitionOf(drawn.op).gradientOf;
+    NSA_RETURN_IF_ERROR(forward.validate());
+  }
   OperatorInputs inputs = drawInputs(drawn, lengths, seed, Saved::kByCaller);
   if (choice.structure != Structure::kRandom)
     StructuredDraw(inputs, choice, seed + 1).run();

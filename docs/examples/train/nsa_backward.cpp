@@ -16,9 +16,8 @@ void NsaAttention::planBackward() {
 void NsaAttention::backward(std::int64_t layer, std::int64_t batch, const float *projected, const float *dOut,
                             float *dProjected) {
   const Saved &own = saved[static_cast<std::size_t>(layer)];
-  // A branch that is off in the backward plan has no gradient, and the call does not know its tensors.
+  // The columns behind the gates are not read, so their gradient is 0.
   std::fill(dProjected, dProjected + batch * kSequence * column::kEnd, 0.0f);
-  std::fill(dRotated.begin(), dRotated.end(), 0.0f);
 
   Bindings call(batch);
   addInputs(call, projected, own, selectedGradient);
@@ -30,10 +29,9 @@ void NsaAttention::backward(std::int64_t layer, std::int64_t batch, const float 
   call.add(NSA_D_K_CMP, dProjected + column::kKeyCmp, kSequence, column::kEnd, kKvHeads, kHeadDim);
   call.add(NSA_D_V_WIN, dProjected + column::kValueWin, kSequence, column::kEnd, kKvHeads, kHeadDim);
   call.add(NSA_D_V_CMP, dProjected + column::kValueCmp, kSequence, column::kEnd, kKvHeads, kHeadDim);
-  if (selectedGradient) {
-    call.add(NSA_D_K_SEL, dRotated.data() + column::kKeySel, kSequence, column::kKeyCmp, kKvHeads, kHeadDim);
-    call.add(NSA_D_V_SEL, dProjected + column::kValueSel, kSequence, column::kEnd, kKvHeads, kHeadDim);
-  }
+  // Where the backward plan has no selected branch, the call binds nothing else of it, and these gradients become 0.
+  call.add(NSA_D_K_SEL, dRotated.data() + column::kKeySel, kSequence, column::kKeyCmp, kKvHeads, kHeadDim);
+  call.add(NSA_D_V_SEL, dProjected + column::kValueSel, kSequence, column::kEnd, kKvHeads, kHeadDim);
   call.add(NSA_D_GATES, dProjected + column::kGates, kSequence, column::kEnd, kHeads, kBranches);
   run(backwardPlan, call);
 

@@ -5,16 +5,22 @@
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
 #include "runtime/engine/choices/problem_key.h"
+#include "runtime/model/operators.h"
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace nsa {
 
 // checkServes fails when operator, target or a compiled-in value of the manifest differs from the problem: a row with
-// such a manifest is damaged or was stored for another problem. It also fails for a kernel that computes a chunk of the
-// queries of a packed batch and does not know `query_step`. Such a kernel cuts packed sequences at other queries than
-// the other kernels of its plan, and rows between both cuts would have no value.
+// such a manifest is damaged or was stored for another problem. It also fails for a kernel that was made before its
+// operator got a parameter, where the other kernels of a plan rely on the parameter:
+// - A kernel that lacks a view of OperatorDef::takesPlanViews would leave a buffer without values, which another kernel
+//   reads, or would not read what another kernel has made for it.
+// - A kernel that computes a chunk of the queries of a packed batch and does not know `query_step` cuts packed
+// sequences
+//   at other queries than the other kernels, and rows between both cuts would have no value.
 inline Status checkServes(const Manifest &manifest, const ProblemKey &problem, const std::string &target) {
   if (manifest.op != problem.op)
     return Status::invalid("operator", manifest.op, "must be " + problem.op);
@@ -29,6 +35,11 @@ inline Status checkServes(const Manifest &manifest, const ProblemKey &problem, c
   const auto packed = manifest.fixed.find("packed");
   if (packed != manifest.fixed.end() && packed->second == "1" && takes("query_begin") && !takes("query_step"))
     return Status::invalid("query_step", "absent", "must be a parameter beside query_begin");
+  const OperatorDef *def = findOperator(manifest.op); // null: a program of one's own
+  if (def && def->takesPlanViews)
+    for (const View view : def->planViews)
+      if (const std::string_view name = viewRule(view).name; !takes(name))
+        return Status::invalid(std::string(name), "absent", "must be a parameter of each kernel of " + manifest.op);
   return Status::ok();
 }
 

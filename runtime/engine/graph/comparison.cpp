@@ -50,8 +50,8 @@ std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LaunchS
                                                : rules.maxima.seqlenQ;
   const auto first = static_cast<int32_t>(call.scalars[static_cast<size_t>(Scalar::kQueryBegin)]);
   std::vector<Output> outputs;
-  for (const Operand &operand : operandsOf(op)) {
-    if (operand.role != Operand::Role::kOut)
+  for (const Operand &operand : comparedOperands(*step.node, op)) {
+    if (operand.role == Operand::Role::kOptionalOut && !call[operand.view].data)
       continue;
     const TensorRule &rule = tensorRule(operand.name);
     const bool ofBlocks = rule.lead == Lead::kBlocks;
@@ -93,8 +93,7 @@ Status Comparison::launchInto(Operator op, size_t offset, const LoadedKernel &ke
     call[View::kLse] = {}; // written too; selection reads it
   call[View::kReads] = {};
   using enum View;
-  for (const View view : {kReadsCmp, kReadsSel, kReadsWin, kDOCmp, kDOSel, kDOWin, kDeltaCmp, kDeltaSel, kDeltaWin,
-                          kWeightCmp, kWeightSel, kWeightWin})
+  for (const View view : {kReadsCmp, kReadsSel, kReadsWin, kDOCmp, kDOSel, kDOWin})
     call[view] = {};
   // Gradients of one branch as they are, and not as parts of a sum.
   for (const View view : {kDqSum, kDqBase, kDkParts, kDvParts})

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace nsa {
 
@@ -147,6 +148,17 @@ std::optional<TensorRole> roleOf(const Binding &binding) {
       if (buffer.buffer == binding.buffer)
         return buffer.role;
   return std::nullopt;
+}
+
+std::vector<Operand> comparedOperands(const GraphNode &node, Operator op) {
+  using Operand::Role::kOptionalOut, Operand::Role::kOut;
+  std::vector<Operand> compared;
+  std::ranges::copy_if(operandsOf(op), std::back_inserter(compared),
+                       [](const Operand &operand) { return operand.role == kOut; });
+  for (const Binding &binding : node.bindings)
+    if (std::ranges::find(kComparedStatistics, binding.view) != std::end(kComparedStatistics))
+      compared.push_back({T::kDelta, T::kDelta, kOptionalOut, binding.view});
+  return compared;
 }
 
 const Graph &graphOf(const Spec &spec, const Maxima &maxima) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace nsa {
 
@@ -141,6 +142,10 @@ inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
 inline constexpr std::pair<View, Buffer> kComparedBuffers[] = {
     {View::kDkPieces, Buffer::kDkPieces}, {View::kDvPieces, Buffer::kDvPieces}, {View::kDqSlots, Buffer::kDqSlots}};
 
+// The same of numbers for each query and head.
+inline constexpr View kComparedStatistics[] = {View::kDeltaNext, View::kDeltaCmp,  View::kDeltaSel, View::kDeltaWin,
+                                               View::kWeightCmp, View::kWeightSel, View::kWeightWin};
+
 // A buffer is an array [copies, rows, heads, columns].
 struct GraphBuffer {
   enum class Copies : uint8_t {
@@ -268,6 +273,10 @@ struct GraphNode {
     return (branches == 0 || (spec.branches & branches) != 0) && (!isNeeded || isNeeded(spec, maxima));
   }
 };
+
+// Returns what compare mode compares of a node whose kernel is of operator `op`, beside kComparedBuffers: the outputs
+// of the operator, and, as optional outputs in the shape of `delta`, the node's kComparedStatistics.
+std::vector<Operand> comparedOperands(const GraphNode &node, Operator op);
 
 struct Graph {
   std::span<const GraphNode> nodes;     // in the order of their launches

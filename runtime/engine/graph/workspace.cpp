@@ -258,9 +258,7 @@ void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, std:
     const Spec &step = each.spec;
     Saturated bytes = 0;
     const auto add = [&](Saturated size) { bytes = bytes + size + int64_t{kWorkspaceAlignment}; };
-    for (const Operand &operand : operandsOf(step.op)) {
-      if (operand.role != Operand::Role::kOut)
-        continue;
+    for (const Operand &operand : comparedOperands(*each.node, step.op)) {
       const TensorRule &rule = tensorRule(operand.name);
       Saturated size = rule.lead == Lead::kBlocks ? Saturated(maxima.batch) * step.compressedBlocks(maxima.seqlenK)
                                                   : extents.rows(each.node->isChunked ? Rows::kChunk : Rows::kQueries);

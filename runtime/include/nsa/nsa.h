@@ -362,9 +362,9 @@ typedef struct nsa_plan_options {
   size_t size;
   int32_t compare; /* 1: each run compares the results of its kernels with the results of the kernels that define their
                       operators (docs/embedding.md). It leaves out sequences, append, scores, rank, ascend, the kernels
-                      of inverses (index_*), of sums (sum, sum_*, sums), of zeros (zero_*) and of compress_bwd (dz, dx,
-                      dw, db), and in decode compress and each kernel that makes only a part of a result. Such a run
-                      waits for the device and must not be captured, and its workspace is larger */
+                      of inverses (index_*), of sums (sum, sum_*, sums, zero_weights) and of compress_bwd (dz, dx, dw,
+                      db), and in decode compress and each kernel that makes only a part of a result. Such a run waits
+                      for the device and must not be captured, and its workspace is larger */
   int32_t flags;   /* 0 */
   int64_t reserved[6];
 } nsa_plan_options;

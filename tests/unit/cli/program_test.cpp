@@ -291,6 +291,13 @@ TEST_F(Program, GenerateGivesTheSameFileForTheSameSeed) {
   EXPECT_EQ(file->entries().at("gates").shape, (std::vector<int64_t>{2, 200, 4, 3}));
 }
 
+TEST_F(Program, GenerateMakesNoListsWithoutRoomForTheForcedBlocks) {
+  for (const std::string op : {"nsa", "nsa_bwd"})
+    expectFailure("generate --op " + op + " --seqlen-k 200 --output " + output + " --config " +
+                      scratch.write("few.json", R"({"query_heads": 2, "kv_heads": 1, "qk_dim": 16, "sel_count": 2})"),
+                  "sel_count = 2: must be at least init_blocks + local_blocks = 3");
+}
+
 TEST_F(Program, EveryOperatorTakesWhatIsGeneratedForIt) {
   const std::string packed =
       scratch.write("packed.json", R"({"query_heads": 4, "kv_heads": 2, "qk_dim": 16, "v_dim": 8, "layout": "packed",

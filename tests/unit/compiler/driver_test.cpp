@@ -1,6 +1,7 @@
 // libnsa_compiler.so through its C surface: candidates, stages, manifests, and every way a request can be wrong.
 // Nothing here needs NVRTC; what does stands in tests/nvrtc.
 #include "runtime/base/cpu_features.h"
+#include "runtime/base/problem.h"
 #include "tests/harness/template_folder.h"
 #include "tests/unit/compiler/compile_call.h"
 
@@ -171,6 +172,38 @@ TEST(Compile, CpuKernelHasACompleteManifest) {
       EXPECT_TRUE(name == "max_seqlen_q" || name == "kv_heads" || name == "batch") << name;
   EXPECT_NE(compiled->timings.find("render="), std::string::npos);
   EXPECT_NE(compiled->timings.find("codegen="), std::string::npos);
+}
+
+// A stored kernel without them does not serve (runtime/engine/choices/kernel_match.h).
+TEST(Compile, AKernelTakesTheViewsThatItsOperatorSaysItTakes) {
+  int operators = 0;
+  for (const OperatorDef &def : operatorTable()) {
+    if (!def.takesPlanViews)
+      continue;
+    ++operators;
+    for (const CmpKind kind : {CmpKind::kLinear, CmpKind::kMlp}) {
+      const bool isOther = kind == CmpKind::kLinear ? def.op == Operator::kCompressDz : !(def.fields & kPhi);
+      if (isOther) // no kernel has this kind, or one has all kinds
+        continue;
+      Spec spec;
+      spec.op = def.op;
+      spec.queryHeads = spec.kvHeads = 2;
+      spec.qkDim = spec.vDim = 16;
+      spec.cmpKind = kind;
+      spec.mlpHidden = 16;
+      CompileCall call;
+      call.op = def.name;
+      call.fixed = Problem::make(spec, {.batch = 1, .tokensQ = 64, .seqlenQ = 64, .seqlenK = 64}).fixed();
+      const auto compiled = call.compile();
+      ASSERT_TRUE(compiled) << def.name << ": " << compiled.status().toString();
+      const Result<Manifest> manifest = Manifest::parse(compiled->manifest);
+      ASSERT_TRUE(manifest) << def.name << ": " << manifest.status().toString();
+      for (const View view : def.planViews)
+        EXPECT_EQ(std::ranges::count(manifest->params, viewRule(view).name, &ManifestParam::name), 1)
+            << def.name << " " << viewRule(view).name;
+    }
+  }
+  EXPECT_EQ(operators, 16);
 }
 
 TEST(Compile, EqualRequestsGiveEqualBytesOnAnyThread) {

@@ -32,5 +32,25 @@ TEST(KernelMatch, AKernelThatCutsSequencesAtOtherQueriesDoesNotServe) {
   EXPECT_TRUE(serves().isOk());
 }
 
+// Plans of nsa_bwd leave the rests of compressed gradients to `sum_parts`, and a later kernel reads them.
+TEST(KernelMatch, AKernelThatLacksAViewOfItsOperatorDoesNotServe) {
+  for (const char *op : {"sum_parts", "attention_dq", "compress_dz"}) {
+    Manifest manifest;
+    manifest.op = op;
+    manifest.target = "cpu";
+    ProblemKey problem;
+    problem.op = op;
+    for (const View view : findOperator(op)->planViews) {
+      const Status refused = checkServes(manifest, problem, "cpu");
+      EXPECT_EQ(refused.code(), ErrorCode::kInvalidArgument);
+      EXPECT_EQ(refused.error().field, viewRule(view).name);
+      EXPECT_EQ(refused.error().value, "absent");
+      EXPECT_EQ(refused.error().rule, std::string("must be a parameter of each kernel of ") + op);
+      manifest.params.emplace_back().name = viewRule(view).name;
+    }
+    EXPECT_TRUE(checkServes(manifest, problem, "cpu").isOk());
+  }
+}
+
 } // namespace
 } // namespace nsa

@@ -276,6 +276,16 @@ TEST(StructuredInputs, WhatCannotBeDrawnIsNamed) {
     expectError(linear, {.structure = structure}, "cmp_kind = linear: must be mean for the structure " + name);
     EXPECT_EQ(*parseStructure(name), structure);
   }
+  // The forced blocks are no field of the gradient, but the lists that it takes have them.
+  Spec gradient = usualSpec();
+  gradient.op = Operator::kNsaBwd;
+  gradient.initBlocks = 1;
+  gradient.localBlocks = 2;
+  gradient.selCount = 2;
+  ASSERT_TRUE(gradient.validate().isOk());
+  expectError(gradient, {}, "sel_count = 2: must be at least init_blocks + local_blocks = 3");
+  gradient.branches = kBranchSel; // the lists are drawn, and have no forced blocks
+  EXPECT_TRUE(drawStructuredInputs(gradient, {{10}, {20}}, {}, 1));
   EXPECT_TRUE(drawStructuredInputs(other, {{10}, {20}}, {}, 1));
   EXPECT_TRUE(drawStructuredInputs(linear, {{10}, {20}}, {}, 1));
   expectError(usualSpec(), {.structure = Structure::kNeedle, .needlePosition = 20},
