@@ -197,8 +197,10 @@ protected:
                                       {"list_lengths", &lengths},
                                       {"status", &status}})
       array->bind(arguments, name, /*columnsToo=*/true);
-    for (const char *absent : {"dq_sum", "dq_base"})
+    for (const char *absent : {"dq_sum", "dq_base", "delta_next"})
       arguments.view(absent, nullptr, {0, 0, 0});
+    for (const char *absent : {"rest_slots", "block_means"})
+      arguments.view(absent, nullptr, {0, 0, 0, 0});
     const bool ofKeys = program == std::string("sel_dkv");
     const int64_t splits = ofKeys ? pieces : (queries + InverseLists::kItem - 1) / InverseLists::kItem;
     arguments.i32("item_queries", InverseLists::kItem).i32("splits", static_cast<int32_t>(splits));

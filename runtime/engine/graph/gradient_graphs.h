@@ -67,14 +67,13 @@ inline constexpr GraphNode kIndexCheckNode = {.role = Role::kIndexCheck,
                                               .bindings = kOwnIndexBindings,
                                               .prepare = countPieces};
 
-// Of compressed keys the kernel of queries corrects delta, for the kernel of keys.
+// The kernel of queries corrects delta, for the kernel of keys.
 inline constexpr Binding kDeltaNext = {.view = View::kDeltaNext, .buffer = Buffer::kDeltaNext};
 struct AttentionNames {
   TensorName q, k, v, dQ, dK, dV;
-  bool areCompressed = false;
 };
 struct GradientBindings {
-  std::array<Binding, 7> dq;
+  std::array<Binding, 8> dq;
   std::array<Binding, 10> dkv;
   std::array<Binding, 4> sum;
 
@@ -82,14 +81,13 @@ struct GradientBindings {
     const Binding q = {View::kQ, names.q}, k = {View::kK, names.k}, v = {View::kV, names.v};
     const Binding dOut = {View::kDOut, TensorName::kDOut}, lse = {View::kLse, TensorName::kLse};
     const Binding delta = {View::kDelta, TensorName::kDelta, Buffer::kDelta};
-    const Binding nextDelta = {.view = View::kDelta, .buffer = Buffer::kDeltaNext};
-    return {{q, k, v, dOut, lse, delta, {View::kDQ, names.dQ}},
+    return {{q, k, v, dOut, lse, delta, {View::kDQ, names.dQ}, kDeltaNext},
             {q,
              k,
              v,
              dOut,
              lse,
-             names.areCompressed ? nextDelta : delta,
+             {.view = View::kDelta, .buffer = Buffer::kDeltaNext},
              {.view = View::kDK, .tensor = names.dK, .unless = Buffer::kDkParts},
              {.view = View::kDV, .tensor = names.dV, .unless = Buffer::kDvParts},
              {.view = View::kDkParts, .buffer = Buffer::kDkParts},
@@ -103,11 +101,10 @@ struct GradientBindings {
 inline constexpr GraphNode kDeltasNode = {.role = Role::kDeltas, .op = Operator::kDeltas, .bindings = kDeltasBindings};
 
 using Generalize = void (*)(Spec &step, const Spec &whole);
-constexpr std::array<GraphNode, 5> gradientNodes(const GradientBindings &bindings, std::span<const Binding> dq,
-                                                 Generalize attend, Generalize sum) {
+constexpr std::array<GraphNode, 5> gradientNodes(const GradientBindings &bindings, Generalize attend, Generalize sum) {
   return {{kSequencesNode,
            kDeltasNode,
-           {.role = Role::kDq, .op = Operator::kAttentionDq, .change = attend, .bindings = dq},
+           {.role = Role::kDq, .op = Operator::kAttentionDq, .change = attend, .bindings = bindings.dq},
            {.role = Role::kDkv,
             .op = Operator::kAttentionDkv,
             .change = attend,
@@ -134,7 +131,7 @@ inline constexpr GraphBuffer kDeltaNextBuffer = {Buffer::kDeltaNext,         Rol
                                                  GraphBuffer::Rows::kTimes,  GraphBuffer::Heads::kQuery,
                                                  GraphBuffer::Columns::kOne, TensorRole::kStatistics};
 inline constexpr GraphBuffer kGradientBuffers[] = {
-    kTableBuffer, kDeltaBuffer,
+    kTableBuffer, kDeltaBuffer, kDeltaNextBuffer,
     partsBuffer(Buffer::kDkParts, Role::kSumParts, GraphBuffer::Rows::kKeys, GraphBuffer::Columns::kQkDim,
                 GraphBuffer::Copies::kQueryParts),
     partsBuffer(Buffer::kDvParts, Role::kSumParts, GraphBuffer::Rows::kKeys, GraphBuffer::Columns::kVDim,
@@ -144,14 +141,12 @@ inline constexpr auto kTokenBindings = GradientBindings::of(
     {TensorName::kQ, TensorName::kKWin, TensorName::kVWin, TensorName::kDQ, TensorName::kDKWin, TensorName::kDVWin});
 inline constexpr auto kBlockBindings =
     GradientBindings::of({TensorName::kQCmp, TensorName::kKComp, TensorName::kVComp, TensorName::kDQCmp,
-                          TensorName::kDKComp, TensorName::kDVComp, true});
-inline constexpr auto kTokenGradientNodes = gradientNodes(kTokenBindings, kTokenBindings.dq, attendTokens, sumTokens);
-inline constexpr auto kBlockDq = joined(kBlockBindings.dq, std::array{kDeltaNext});
-inline constexpr auto kBlockGradientNodes = gradientNodes(kBlockBindings, kBlockDq, attendBlocks, sumBlocks);
+                          TensorName::kDKComp, TensorName::kDVComp});
+inline constexpr auto kTokenGradientNodes = gradientNodes(kTokenBindings, attendTokens, sumTokens);
+inline constexpr auto kBlockGradientNodes = gradientNodes(kBlockBindings, attendBlocks, sumBlocks);
 inline constexpr Graph kDenseBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kDenseBwd};
 inline constexpr Graph kWindowBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kWindowBwd};
-inline constexpr auto kBlockGradientBuffers = joined(std::to_array(kGradientBuffers), std::array{kDeltaNextBuffer});
-inline constexpr Graph kCmpBwd = {kBlockGradientNodes, kBlockGradientBuffers, Operator::kCmpBwd};
+inline constexpr Graph kCmpBwd = {kBlockGradientNodes, kGradientBuffers, Operator::kCmpBwd};
 
 inline constexpr GraphNode kInvertNodes[] = {kSequencesNode, kIndexLengthsNode, kIndexCountsNode, kIndexFillNode};
 inline constexpr GraphBuffer kInvertBuffers[] = {kTableBuffer, kListLengthsBuffer, kBlockCountsBuffer};

@@ -96,7 +96,7 @@ enum class Buffer : uint8_t {
   kKeptBlocks,
   kChoice,
   kDelta,
-  kDeltaNext, // the delta of compressed keys, plus what rounding left of the sums of dS
+  kDeltaNext, // delta plus what rounding left of the sums of dS; of nsa that of cmp
   kDkParts,   // gradients of keys, of programs that share the queries that see a key
   kDvParts,
   kListLengths,
@@ -118,6 +118,8 @@ enum class Buffer : uint8_t {
   kDeltaCmp,
   kDeltaSel,
   kDeltaWin,
+  kDeltaNextSel,
+  kDeltaNextWin,
   kWeightCmp, // the gates as numbers
   kWeightSel,
   kWeightWin,
@@ -133,7 +135,9 @@ enum class Buffer : uint8_t {
   kEntrySlots, // of the inverse of lists: the place that a block has in the list of a query
   kIndexRanges,
   kDqSlots,
-  kArrivals, // of the kernel `decode_step`: marks by which clusters learn that others have read a length
+  kRestSlots,  // of each place of a list, what rounding left of the sum of dS
+  kBlockMeans, // of each selection block, the mean of its keys
+  kArrivals,   // of the kernel `decode_step`: marks by which clusters learn that others have read a length
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
@@ -185,8 +189,10 @@ struct GraphBuffer {
     kHidden,
     kWeights,
     kIndex,
-    kMarks,  // the two words of a mark, for each new token
-    kDqSlots // of each place of a list, what a block adds to the gradient of a query
+    kMarks,     // the two words of a mark, for each new token
+    kDqSlots,   // of each place of a list, what a block adds to the gradient of a query
+    kRestSlots, // a number for each place of a list, where there are slots
+    kBlockMeans // a row of keys for each selection block
   };
 
   Buffer buffer;

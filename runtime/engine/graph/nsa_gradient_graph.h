@@ -18,6 +18,11 @@ struct BranchNames {
     return {{q, k, v, {View::kDOut, TensorName::kDOut}, lse, delta, weight}};
   }
 };
+// The kernel of queries has corrected delta.
+constexpr BranchNames ofKeys(BranchNames names, Buffer nextDelta) {
+  names.delta = {.view = View::kDelta, .buffer = nextDelta};
+  return names;
+}
 inline constexpr BranchNames kSelAlone = {{View::kQ, TensorName::kQ},
                                           {View::kK, TensorName::kKSel},
                                           {View::kV, TensorName::kVSel},
@@ -70,6 +75,18 @@ inline constexpr GraphBuffer kDqSlotsBuffer = {Buffer::kDqSlots,
                                                GraphBuffer::Heads::kQuery,
                                                GraphBuffer::Columns::kDqSlots,
                                                TensorRole::kStatistics};
+inline constexpr GraphBuffer kRestSlotsBuffer = {Buffer::kRestSlots,
+                                                 Role::kDqSlots,
+                                                 GraphBuffer::Rows::kChunk,
+                                                 GraphBuffer::Heads::kQuery,
+                                                 GraphBuffer::Columns::kRestSlots,
+                                                 TensorRole::kStatistics};
+inline constexpr GraphBuffer kBlockMeansBuffer = {Buffer::kBlockMeans,
+                                                  Role::kDqSlots,
+                                                  GraphBuffer::Rows::kSequences,
+                                                  GraphBuffer::Heads::kKv,
+                                                  GraphBuffer::Columns::kBlockMeans,
+                                                  TensorRole::kIo};
 inline constexpr GraphBuffer kDkPiecesBuffer = piecesBuffer(Buffer::kDkPieces, GraphBuffer::Columns::kQkDim);
 inline constexpr GraphBuffer kDvPiecesBuffer = piecesBuffer(Buffer::kDvPieces, GraphBuffer::Columns::kVDim);
 
@@ -86,12 +103,26 @@ inline constexpr Binding kIndexRanges = {
     .view = View::kIndexRanges, .buffer = Buffer::kIndexRanges, .order = Order::kEntryRowHeadColumn};
 inline constexpr Binding kDqSlots = {
     .view = View::kDqSlots, .buffer = Buffer::kDqSlots, .order = Order::kEntryRowHeadSlot};
+inline constexpr Binding kRestSlots = {
+    .view = View::kRestSlots, .buffer = Buffer::kRestSlots, .order = Order::kEntryRowHeadColumn};
+inline constexpr Binding kBlockMeans = {
+    .view = View::kBlockMeans, .buffer = Buffer::kBlockMeans, .order = Order::kEntryRowHeadSlot};
 inline constexpr std::array kIndexSlotsBindings = {kLists[0], kPieces[0], kEntrySlots};
 inline constexpr std::array kIndexRangesBindings = {kPieces[0], kIndexRanges};
 constexpr auto slotsBindings(const BranchNames &names) {
   const auto &[q, k, v, lse, delta, weight] = names; // the weight is for the sum
-  return std::array{
-      q, k, v, Binding{View::kDOut, TensorName::kDOut}, lse, delta, kPieces[0], kEntrySlots, kIndexRanges, kDqSlots};
+  return std::array{q,
+                    k,
+                    v,
+                    Binding{View::kDOut, TensorName::kDOut},
+                    lse,
+                    delta,
+                    kPieces[0],
+                    kEntrySlots,
+                    kIndexRanges,
+                    kDqSlots,
+                    kRestSlots,
+                    kBlockMeans};
 }
 constexpr GraphNode slotsNode(Role role, Operator op, std::span<const Binding> bindings) {
   return {.role = role, .op = op, .isNeeded = bySlots, .isChunked = true, .bindings = bindings};
@@ -115,10 +146,12 @@ constexpr GraphNode dqSlotsNode(std::span<const Binding> bindings) {
 }
 
 inline constexpr auto kSelDq =
-    joined(joined(kSelAlone.inputs(), kLists), std::array{Binding{View::kDQ, TensorName::kDQ}});
+    joined(joined(kSelAlone.inputs(), kLists), std::array{Binding{View::kDQ, TensorName::kDQ}, kDeltaNext});
 inline constexpr auto kSelDqSlots = slotsBindings(kSelAlone);
-inline constexpr std::array kSelSumSlots = {kDqSlots, kLists[1], kSelAlone.weight, Binding{View::kDQ, TensorName::kDQ}};
-inline constexpr auto kSelDkv = joined(kSelAlone.inputs(), kPieces);
+inline constexpr std::array kSelSumSlots = {kDqSlots,   kRestSlots,       kBlockMeans,
+                                            kLists[0],  kLists[1],        kSelAlone.delta,
+                                            kDeltaNext, kSelAlone.weight, Binding{View::kDQ, TensorName::kDQ}};
+inline constexpr auto kSelDkv = joined(ofKeys(kSelAlone, Buffer::kDeltaNext).inputs(), kPieces);
 inline constexpr auto kSelSum =
     joined(kPieces, std::array{Binding{View::kDK, TensorName::kDKSel}, Binding{View::kDV, TensorName::kDVSel}});
 inline constexpr GraphNode kSelBwdNodes[] = {
@@ -136,8 +169,9 @@ inline constexpr GraphNode kSelBwdNodes[] = {
     {.role = Role::kDkv, .op = Operator::kSelDkv, .bindings = kSelDkv, .prepare = countPieces},
     {.role = Role::kSumParts, .op = Operator::kSumParts, .change = sumTokens, .bindings = kSelSum}};
 inline constexpr GraphBuffer kSelBwdBuffers[] = {
-    kTableBuffer,      kDeltaBuffer,       kListLengthsBuffer, kBlockCountsBuffer, kBlockIndexBuffer,
-    kEntrySlotsBuffer, kIndexRangesBuffer, kDqSlotsBuffer,     kDkPiecesBuffer,    kDvPiecesBuffer};
+    kTableBuffer,      kDeltaBuffer,      kDeltaNextBuffer,   kListLengthsBuffer, kBlockCountsBuffer,
+    kBlockIndexBuffer, kEntrySlotsBuffer, kIndexRangesBuffer, kDqSlotsBuffer,     kRestSlotsBuffer,
+    kBlockMeansBuffer, kDkPiecesBuffer,   kDvPiecesBuffer};
 inline constexpr Graph kSelBwd = {kSelBwdNodes, kSelBwdBuffers, Operator::kSelBwd};
 
 // --- nsa_bwd: deltas and gates of all branches; then the gradient of the queries branch by branch, for a chunk of
@@ -207,15 +241,23 @@ constexpr auto dqBindings(const BranchNames &names, TensorName dQ) {
                            Binding{.view = View::kDqBase, .buffer = Buffer::kDqSum}});
 }
 inline constexpr auto kDqOfCmp = joined(dqBindings(kCmpOfAll, TensorName::kDQCmp), std::array{kDeltaNext});
-inline constexpr auto kDqOfSel = joined(dqBindings(kSelOfAll, TensorName::kDQ), kLists);
+inline constexpr Binding kDeltaNextSel = {.view = View::kDeltaNext, .buffer = Buffer::kDeltaNextSel};
+inline constexpr auto kDqOfSel =
+    joined(joined(dqBindings(kSelOfAll, TensorName::kDQ), kLists), std::array{kDeltaNextSel});
 inline constexpr auto kSlotsOfSel = slotsBindings(kSelOfAll);
 inline constexpr std::array kSumSlotsOfSel = {kDqSlots,
+                                              kRestSlots,
+                                              kBlockMeans,
+                                              kLists[0],
                                               kLists[1],
+                                              kSelOfAll.delta,
+                                              kDeltaNextSel,
                                               kSelOfAll.weight,
                                               Binding{View::kDQ, TensorName::kDQ},
                                               Binding{.view = View::kDqSum, .buffer = Buffer::kDqSum},
                                               Binding{.view = View::kDqBase, .buffer = Buffer::kDqSum}};
-inline constexpr auto kDqOfWin = dqBindings(kWinOfAll, TensorName::kDQ);
+inline constexpr auto kDqOfWin = joined(dqBindings(kWinOfAll, TensorName::kDQ),
+                                        std::array{Binding{.view = View::kDeltaNext, .buffer = Buffer::kDeltaNextWin}});
 
 inline constexpr std::array kCmpParts = {Binding{.view = View::kDkParts, .buffer = Buffer::kDkCmpParts},
                                          Binding{.view = View::kDvParts, .buffer = Buffer::kDvCmpParts}};
@@ -238,14 +280,11 @@ inline constexpr std::array kTokenGradients = {
     Binding{View::kDKCmp, TensorName::kDKCmp}, Binding{View::kDVCmp, TensorName::kDVCmp},
     Binding{View::kDKSel, TensorName::kDKSel}, Binding{View::kDVSel, TensorName::kDVSel},
     Binding{View::kDKWin, TensorName::kDKWin}, Binding{View::kDVWin, TensorName::kDVWin}};
-// The kernel of queries has corrected delta.
-inline constexpr BranchNames kCmpOfKeys = {
-    kCmpOfAll.q,     kCmpOfAll.k, kCmpOfAll.v, kCmpOfAll.lse, {.view = View::kDelta, .buffer = Buffer::kDeltaNext},
-    kCmpOfAll.weight};
-inline constexpr auto kDkvOfCmp = joined(kCmpOfKeys.inputs(), joined(kCmpParts, kCmpGradients));
+inline constexpr auto kDkvOfCmp =
+    joined(ofKeys(kCmpOfAll, Buffer::kDeltaNext).inputs(), joined(kCmpParts, kCmpGradients));
 inline constexpr auto kSumOfCmp = joined(kCmpParts, kCmpSums);
-inline constexpr auto kDkvOfSel = joined(kSelOfAll.inputs(), kPieces);
-inline constexpr auto kDkvOfWin = joined(kWinOfAll.inputs(), kWinParts);
+inline constexpr auto kDkvOfSel = joined(ofKeys(kSelOfAll, Buffer::kDeltaNextSel).inputs(), kPieces);
+inline constexpr auto kDkvOfWin = joined(ofKeys(kWinOfAll, Buffer::kDeltaNextWin).inputs(), kWinParts);
 inline constexpr auto kSumOfAll = joined(kPieces, kWinParts, kThroughBlocks, kTokenGradients);
 
 inline bool sumsCmp(const Spec &spec, const Maxima &maxima) { return hasCmpParts(spec, maxima) || keepsRests(spec); }
@@ -399,6 +438,8 @@ inline constexpr auto kNsaBwdOwnBuffers = std::to_array<GraphBuffer>(
      rowsBuffer(Buffer::kDeltaNext, Role::kDkvCmp),
      rowsBuffer(Buffer::kDeltaSel, Role::kDkvSel),
      rowsBuffer(Buffer::kDeltaWin, Role::kDqWin),
+     rowsBuffer(Buffer::kDeltaNextSel, Role::kDkvSel),
+     rowsBuffer(Buffer::kDeltaNextWin, Role::kDkvWin),
      rowsBuffer(Buffer::kWeightCmp, Role::kDqCmp),
      rowsBuffer(Buffer::kWeightSel, Role::kDkvSel),
      rowsBuffer(Buffer::kWeightWin, Role::kDqWin),
@@ -416,6 +457,8 @@ inline constexpr auto kNsaBwdOwnBuffers = std::to_array<GraphBuffer>(
      kEntrySlotsBuffer,
      kIndexRangesBuffer,
      kDqSlotsBuffer,
+     kRestSlotsBuffer,
+     kBlockMeansBuffer,
      kDkPiecesBuffer,
      kDvPiecesBuffer,
      partsBuffer(Buffer::kDkParts, Role::kDkvWin, GraphBuffer::Rows::kTokens, GraphBuffer::Columns::kQkDim,

@@ -117,6 +117,10 @@ struct Extents {
       return 2 * kStepTokens;
     case kDqSlots:
       return spec.dqSlots ? int64_t{spec.selCount} * spec.qkDim : 0;
+    case kRestSlots:
+      return spec.dqSlots ? spec.selCount : 0;
+    case kBlockMeans:
+      return roundUp(scoreBlocks(spec, maxima), kWidestTile) * spec.qkDim;
     }
     return 0;
   }

@@ -45,7 +45,7 @@ struct GradientSizes {
   }
 
   // What a query has in the chunk's memory for each place of its list.
-  int64_t slotsRow() const { return s.dqSlots ? int64_t{4} * s.queryHeads * s.selCount * s.qkDim : 0; }
+  int64_t slotsRow() const { return s.dqSlots ? int64_t{4} * s.queryHeads * s.selCount * (s.qkDim + 1) : 0; }
   int64_t chunkRows(bool isGpu) const {
     const int64_t out = int64_t{s.queryHeads} * s.vDim * element, sum = int64_t{4} * s.queryHeads * s.qkDim;
     const int64_t bytes = int64_t{!isGpu ? 32 : s.dqSlots ? 1024 : 512} << 20;
@@ -75,7 +75,8 @@ struct GradientSizes {
     const int64_t places = entries * s.kvHeads * (offsets + (isPacked ? m.tokensQ : m.seqlenQ) * s.selCount);
     pieces.push_back(4 * places);
     if (s.dqSlots)
-      for (const int64_t bytes : {4 * places, 8 * blockRow, chunkRows(isGpu) * slotsRow()})
+      for (const int64_t bytes : {4 * places, 8 * blockRow, chunkRows(isGpu) * slotsRow() / (s.qkDim + 1) * s.qkDim,
+                                  chunkRows(isGpu) * slotsRow() / (s.qkDim + 1), blockRow * s.qkDim * element})
         pieces.push_back(bytes);
   }
 
@@ -106,8 +107,8 @@ struct GradientSizes {
     if (hasCmp)
       addPair(m.batch * blocks, element);
     addChunk(isGpu);
-    // The deltas of the branches, that of compressed keys twice, and their gates.
-    for (const bool has : {hasCmp, hasCmp, hasSel, hasWin, hasCmp, hasSel, hasWin})
+    // The deltas of the branches, twice, and their gates.
+    for (const bool has : {hasCmp, hasSel, hasWin, hasCmp, hasSel, hasWin, hasCmp, hasSel, hasWin})
       if (has)
         pieces.push_back(4 * rows * s.queryHeads);
     if (hasCmp) {
@@ -180,10 +181,10 @@ TEST(GradientWorkspace, OfALongSequenceIsAsDocumented) {
     const char *name;
     int32_t queryHeads, kvHeads, qkDim;
     size_t mebibytes;
-  } rows[] = {{"nsa128", 64, 4, 128, 2978},
-              {"nsa192", 64, 4, 192, 3530},
-              {"gqa4", 32, 8, 128, 5552},
-              {"mha1", 16, 16, 128, 9662}};
+  } rows[] = {{"nsa128", 64, 4, 128, 3042},
+              {"nsa192", 64, 4, 192, 3594},
+              {"gqa4", 32, 8, 128, 5576},
+              {"mha1", 16, 16, 128, 9684}};
   for (const auto &row : rows) {
     Spec spec;
     spec.op = Operator::kNsaBwd;
