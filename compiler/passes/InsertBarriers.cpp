@@ -160,6 +160,11 @@ private:
 
   void visit(FetchOp fetch) {
     scf::ForOp loop = loopOf(fetch);
+    // PlanBuffers may place the ring of a loop into the ring of a loop in front of it.
+    if (isRingBeingRead) {
+      builder.setInsertionPoint(fetch);
+      makeBarrier();
+    }
     if (isWritePending || (loop && readsPending(*loop)))
       finish(fetch);
     if (!isCopyPending)

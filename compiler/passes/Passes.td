@@ -256,8 +256,8 @@ def PlanBuffers : Pass<"tile-plan-buffers", "::mlir::func::FuncOp"> {
 
     Two buffers share bytes if both hold computed tiles, and no tile is alive from the first to the last operation that
     accesses the other. InsertBarriers has placed a barrier before each write that needs one. A tile that is copied behind a
-    pipelined loop, in the same block and in no other loop, may lie in the ring of the loop. Other buffers that are copied into
-    share no bytes: their copies run ahead of the operations that read them.
+    pipelined loop, in the same block and in no other loop, may lie in the ring of the loop, and so may the ring of a later
+    loop. Other buffers that are copied into share no bytes: their copies run ahead of the operations that read them.
 
     Before:
     ```mlir

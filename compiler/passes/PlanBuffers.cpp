@@ -46,7 +46,8 @@ struct Lifetime {
 private:
   // InsertBarriers places a barrier in front of what is copied behind a pipelined loop of the same block.
   bool isReusedBy(const Lifetime &later) const {
-    return filling == Filling::kRing && later.filling == Filling::kCopied && block == later.block && last < later.first;
+    const bool isCopied = later.filling == Filling::kCopied || later.filling == Filling::kRing;
+    return filling == Filling::kRing && isCopied && block == later.block && last < later.first;
   }
 };
 

@@ -389,3 +389,37 @@ func.func @behind_loop(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: i1, %a: t
   %o = tile.dot %b, %b, %sum {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
   return
 }
+
+// -----
+
+// The ring of a loop may lie in the ring of the loop in front of it.
+// CHECK-LABEL: func.func @ring_behind_pipeline
+// CHECK: tile.fetch_ahead
+// CHECK: {{^ +[}]$}}
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.fetch
+func.func @ring_behind_pipeline(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: i1, %acc: tensor<16x16xf32>) {
+  %first = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  %second = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  %fetch = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %x to %first[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %r = tile.read %first[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %s = tile.dot %r, %r, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  %again = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %x to %second[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %again at %i : i32
+    %r = tile.read %second[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %s = tile.dot %r, %r, %acc {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  return
+}

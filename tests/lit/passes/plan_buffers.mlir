@@ -213,3 +213,33 @@ func.func @two_rings(%v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %n: i32, 
   %u = tile.dot %d, %f, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
   return
 }
+
+// The ring of a loop lies in the ring of the loop in front of it.
+// CHECK: func.func @ring_behind_a_ring({{.*}}) attributes {tile.shared_bytes = 1024 : i64}
+func.func @ring_behind_a_ring(%v: !tile.view<bf16, 1>, %acc: tensor<16x16xf32>, %n: i32, %m: i32, %ok: i1) {
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 0 : i64}
+  %first = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  // CHECK-NEXT: tile.buffer {tile.shared_offset = 0 : i64}
+  %second = tile.buffer : !tile.buffer<tensor<16x16xbf16>, 2>
+  %fetch = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %v to %first[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %fetch at %i : i32
+    %a = tile.read %first[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %s = tile.dot %a, %a, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  %again = tile.fetch %n to %m step %n stages(2) : i32 (%i, %stage) {
+    tile.copy %v to %second[%stage] rows(%r) {
+      tile.at [%i] if %ok
+    } : !tile.view<bf16, 1>, !tile.buffer<tensor<16x16xbf16>, 2>
+  }
+  scf.for %i = %n to %m step %n : i32 {
+    %stage = tile.fetch_ahead %again at %i : i32
+    %a = tile.read %second[%stage] {tile.layout = #tile.layout<shared>} : !tile.buffer<tensor<16x16xbf16>, 2>
+    %s = tile.dot %a, %a, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  }
+  return
+}
