@@ -153,7 +153,7 @@ inline constexpr Operand kSelDkvOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                               {T::kDelta, T::kDelta, kIn, V::kDelta}};
 
 inline constexpr V kDqViews[] = {V::kDqSum, V::kDqBase, V::kWeight, V::kDeltaNext};
-inline constexpr V kSelDqViews[] = {V::kDqSum, V::kDqBase, V::kWeight, V::kListLengths};
+inline constexpr V kSelDqViews[] = {V::kDqSum, V::kDqBase, V::kWeight, V::kListLengths, V::kDeltaNext};
 inline constexpr V kPartsViews[] = {V::kDkParts, V::kDvParts, V::kWeight};
 // The kernel takes the inverse of the lists; the tuner draws lists.
 inline constexpr V kPiecesViews[] = {V::kBlockIndex, V::kDkPieces, V::kDvPieces, V::kWeight};

@@ -25,8 +25,8 @@ template <typename Team, typename Arguments> struct DecodeLoader {
       : args(args), place(ring.place), memory(ring.memory), ring(ring), loader(loader) {}
 
   // Loads the loader's pieces. If a list is to be made, the last ones wait for it. The first one does not wait until
-  // the pages are checked, because its load takes as long as all that others do before. It finds pages in global memory,
-  // and waits if the new compressed row may be a part of it. Returns false if a page does not exist.
+  // the pages are checked, because its load takes as long as all that others do before. It finds pages in global
+  // memory, and waits if the new compressed row may be a part of it. Returns false if a page does not exist.
   NSA_DEVICE bool run() {
     bool lacks_list = Team::attends(kSel) && Team::kRanks && place.ranks;
     int32 piece = loader;
