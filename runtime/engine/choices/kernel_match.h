@@ -18,9 +18,8 @@ namespace nsa {
 // operator got a parameter, where the other kernels of a plan rely on the parameter:
 // - A kernel that lacks a view of OperatorDef::takesPlanViews would leave a buffer without values, which another kernel
 //   reads, or would not read what another kernel has made for it.
-// - A kernel that computes a chunk of the queries of a packed batch and does not know `query_step` cuts packed
-// sequences
-//   at other queries than the other kernels, and rows between both cuts would have no value.
+// - A kernel that computes a chunk of the queries of a packed batch and does not know `query_step` cuts sequences at
+//   other queries than the other kernels, and rows between both cuts would have no value.
 inline Status checkServes(const Manifest &manifest, const ProblemKey &problem, const std::string &target) {
   if (manifest.op != problem.op)
     return Status::invalid("operator", manifest.op, "must be " + problem.op);

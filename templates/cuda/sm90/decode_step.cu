@@ -172,8 +172,8 @@ template <typename Args> NSA_DEVICE void report_code(const Args &args, const Dec
   report(code != 0 && blockIdx.x == 0 && place.kv_head == 0, code, place.sequence, args.status);
 }
 
-// All threads meet but those of the loaders, which are told what was found. `bad_page` says whether the thread has found
-// a page that does not exist. Returns false if a thread has.
+// All threads but the loaders meet, and the loaders are told what was found. `bad_page` says whether the thread has
+// found a page that does not exist. Returns false if a thread has.
 NSA_DEVICE bool begin(bool bad_page) {
   constexpr int32 kLoaders = Shape::kMainLoaders + Shape::kWindowLoaders;
   const bool bad = named_barrier_any(kBegins, Shape::kAllThreads - kLoaders * kWarpSize, bad_page);

@@ -148,8 +148,8 @@ private:
   };
 
   // Finds the pools of the piece's branch. Pieces come in the order of the branches. Only the arguments of this branch
-  // are looked at. The first use of each of their lines waits for constant memory, so those of other branches would
-  // delay the first piece.
+  // are looked at. The first use of a line of arguments waits for constant memory, so the arguments of other branches
+  // would delay the first piece.
   NSA_DEVICE void find_pools(int32 piece) {
     const int32 before = ring.cmp_pieces + ring.win_pieces;
     View<T, 3> k, v;

@@ -36,8 +36,7 @@ template <typename Team> NSA_DEVICE void await_list() { named_barrier_sync(kList
 template <typename Shape> NSA_DEVICE void announce_ready() { named_barrier_arrive(kQueriesCome, Shape::kAllThreads); }
 template <typename Shape> NSA_DEVICE void await_queries() { named_barrier_sync(kQueriesCome, Shape::kAllThreads); }
 
-// The first warp says that the table of pages is in shared memory, and whether all pages exist. The loaders wait for
-// it.
+// The first warp says that the table of pages is in shared memory, and whether all pages exist. Loaders wait for it.
 template <typename Shape>
 inline constexpr int32 kBeginParties = kWarpSize * (1 + Shape::kMainLoaders + Shape::kWindowLoaders);
 template <typename Shape> NSA_DEVICE void announce_begin() { named_barrier_arrive(kBegun, kBeginParties<Shape>); }
