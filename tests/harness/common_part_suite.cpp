@@ -91,6 +91,24 @@ TEST_P(CommonParts, OfSelectedAttention) {
   }
 }
 
+// What all tokens or hidden values have in common is multiplied with what rounding takes from the gradients of
+// compressed rows, and what rounding takes from hidden values grows with it.
+TEST_P(CommonParts, OfWhatIsMultipliedWithWeights) {
+  for (const CmpKind kind : {CmpKind::kLinear, CmpKind::kMlp}) {
+    SCOPED_TRACE(cmpKindName(kind));
+    Spec spec = smallSpec(Operator::kNsaBwd, dtype());
+    spec.branches = kBranchCmp | kBranchWin;
+    spec.cmpKind = kind;
+    spec.mlpHidden = 64;
+    OperatorInputs inputs = tools::drawInputs(spec, {{300, 300}, {300, 300}}, freshSeed(), tools::Saved::kByCaller);
+    if (kind == CmpKind::kLinear)
+      addMean(inputs, {T::kK, T::kKCmp}, 16);
+    addMean(inputs, {T::kB1K}, 16);
+    tools::addReferenceSaved(inputs);
+    checkOutputs(inputs, run(inputs));
+  }
+}
+
 TEST_P(CommonParts, OfTheWholeForwardPass) {
   Spec spec = specOf(Operator::kNsaBwd);
   spec.selBlock = 32;
