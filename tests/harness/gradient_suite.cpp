@@ -140,11 +140,12 @@ TEST_F(AttentionGradients, OfDenseWindowAndCompressedAttention) {
     }
 }
 
-// The keys that the kernel samples in larger heads are keys that all rows of a tile see.
-TEST_F(AttentionGradients, OfLargeCompressedHeads) {
-  for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
-    for (const Placing placing : {Placing::kDense, Placing::kPacked})
-      check("attention_dq", specFor(Operator::kCmp, dtype, 72), placing, lengthsOf(placing));
+// The rows of a tile take no key from the kernel's samples that they do not see.
+TEST_F(AttentionGradients, OfLargeHeads) {
+  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp})
+    for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
+      for (const Placing placing : {Placing::kDense, Placing::kPacked})
+        check("attention_dq", specFor(op, dtype, 72), placing, lengthsOf(placing));
 }
 
 TEST_F(AttentionGradients, TakeWhatIsWrongInDeltaFromTheQueriesAndFromDelta) {

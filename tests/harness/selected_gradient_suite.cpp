@@ -282,6 +282,20 @@ TEST_F(SelectedGradients, OfQueriesKeysAndValues) {
       check(program, c);
 }
 
+// Larger heads take a mean of every eighth key, and the last one would be among them.
+TEST_F(SelectedGradients, OfLargeHeadsTakeNoSampleThatTheQueryDoesNotSee) {
+  for (const Placing placing : {Placing::kDense, Placing::kPacked}) {
+    std::vector<SequenceLengths> lengths = {{286, 329}, {286, 329}};
+    if (placing == Placing::kPacked)
+      lengths.back() = {70, 137};
+    GradientProblem problem(specFor({DType::kBf16, 2, 64, 64, 64}), placing, lengths, random);
+    problem.attention.blockLists = drawLists(problem, random);
+    problem.lowerScores();
+    problem.poisonLastKeys();
+    check("sel_dq", problem, placing);
+  }
+}
+
 // The last tile of a piece has pairs that do not exist. With a key of -infinity their weight is NaN, and they must not
 // reach its gradients of 0. The tile's queries see the whole block.
 TEST_F(SelectedGradients, OfAKeyWithoutWeight) {

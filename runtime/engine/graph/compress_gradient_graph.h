@@ -12,19 +12,18 @@ namespace nsa {
 inline bool hasWeights(const Spec &spec, const Maxima &) { return spec.cmpKind != CmpKind::kMean; }
 inline bool hasHiddenValues(const Spec &spec, const Maxima &) { return spec.cmpKind == CmpKind::kMlp; }
 inline bool roundsGradients(const Spec &spec) { return spec.dtype != DType::kF32; }
-// Sums over blocks may cancel, so the rounding of the gradients of compressed rows must not count in gradients of
-// weights.
-inline bool keepsRests(const Spec &spec) { return spec.cmpKind != CmpKind::kMean && roundsGradients(spec); }
+// The sums of a perceptron's gradients may cancel, so the rounding of the gradients of compressed rows must not count.
+inline bool keepsRests(const Spec &spec) { return spec.cmpKind == CmpKind::kMlp && roundsGradients(spec); }
 // One kernel serves all activations.
 inline void dropActivation(Spec &step, const Spec &) { step.mlpActivation = Activation::kRelu; }
 
 // What the kernels read and write. Most of them know one product of tokens and weights, which is the first one of a
 // perceptron: dz is the gradient of what it gives.
 struct CompressGradientBindings {
-  std::array<Binding, 22> dz;
+  std::array<Binding, 20> dz;
   std::array<Binding, 10> dx;
-  std::array<Binding, 25> dw;
-  std::array<Binding, 13> db;
+  std::array<Binding, 17> dw;
+  std::array<Binding, 9> db;
   std::array<Binding, 22> sums;
 
   // The gradients of compressed rows are the caller's, or lie in buffers, with what rounding took from them. `dK` and
@@ -40,13 +39,7 @@ struct CompressGradientBindings {
                   dzV = {.view = View::kDzV, .buffer = Buffer::kDzV};
     const Binding restK = {.view = View::kDzRestK, .buffer = Buffer::kDzRestK},
                   restV = {.view = View::kDzRestV, .buffer = Buffer::kDzRestV};
-    const Binding restOfKeys = {.view = View::kDKRest, .buffer = dKRest},
-                  restOfValues = {.view = View::kDVRest, .buffer = dVRest};
-    const Binding givenRests[] = {{.view = View::kDzRestK, .buffer = dKRest, .unless = Buffer::kDzRestK},
-                                  {.view = View::kDzRestV, .buffer = dVRest, .unless = Buffer::kDzRestV}};
     const Binding hK = {.view = View::kHK, .buffer = Buffer::kHK}, hV = {.view = View::kHV, .buffer = Buffer::kHV};
-    const Binding hRestK = {.view = View::kHRestK, .buffer = Buffer::kHRestK},
-                  hRestV = {.view = View::kHRestV, .buffer = Buffer::kHRestV};
     const Binding k = {View::kK, TensorName::kKCmp}, v = {View::kV, TensorName::kVCmp};
     const Binding w[] = {{View::kWK, TensorName::kWK},
                          {View::kWV, TensorName::kWV},
@@ -71,30 +64,23 @@ struct CompressGradientBindings {
               ofValues,
               hK,
               hV,
-              hRestK,
-              hRestV,
               dzK,
               dzV,
               restK,
               restV,
-              restOfKeys,
-              restOfValues}},
+              {.view = View::kDKRest, .buffer = dKRest},
+              {.view = View::kDVRest, .buffer = dVRest}}},
             {{given[0], given[1], dzK, dzV, w[0], w[1], w[2], w[3], dK, dV}},
-            {{k,     v,     given[0], given[1], dzK,    dzV,    givenRests[0], givenRests[1], restK,
-              restV, hK,    hV,       hRestK,   hRestV, ofKeys, ofValues,      restOfKeys,    restOfValues,
-              dw[0], dw[1], dw[2],    dw[3],    dw[4],  dw[5],  weightParts}},
+            {{k, v, given[0], given[1], dzK, dzV, hK, hV, ofKeys, ofValues, dw[0], dw[1], dw[2], dw[3], dw[4], dw[5],
+              weightParts}},
             {{given[0],
               given[1],
               dzK,
               dzV,
-              givenRests[0],
-              givenRests[1],
               restK,
               restV,
               ofKeys,
               ofValues,
-              restOfKeys,
-              restOfValues,
               {.view = View::kBiasElements, .buffer = Buffer::kBiasParts, .order = Order::kCopyRowColumn}}},
             {{weightParts,
               {.view = View::kBiasParts, .buffer = Buffer::kBiasParts, .order = Order::kCopyRowColumn},
@@ -169,9 +155,8 @@ constexpr GraphBuffer weightsBuffer(Buffer buffer, GraphBuffer::Rows rows) {
           TensorRole::kStatistics,
           GraphBuffer::Copies::kWeightParts};
 }
-inline constexpr std::array<GraphBuffer, 10> kCompressGradientBuffers = {
-    {hiddenBuffer(Buffer::kHK), hiddenBuffer(Buffer::kHV), hiddenBuffer(Buffer::kHRestK, roundsGradients),
-     hiddenBuffer(Buffer::kHRestV, roundsGradients), hiddenBuffer(Buffer::kDzK), hiddenBuffer(Buffer::kDzV),
+inline constexpr std::array<GraphBuffer, 8> kCompressGradientBuffers = {
+    {hiddenBuffer(Buffer::kHK), hiddenBuffer(Buffer::kHV), hiddenBuffer(Buffer::kDzK), hiddenBuffer(Buffer::kDzV),
      hiddenBuffer(Buffer::kDzRestK, roundsGradients), hiddenBuffer(Buffer::kDzRestV, roundsGradients),
      weightsBuffer(Buffer::kWeightParts, GraphBuffer::Rows::kWeights),
      weightsBuffer(Buffer::kBiasParts, GraphBuffer::Rows::kBiases)}};

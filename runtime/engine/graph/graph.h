@@ -105,11 +105,9 @@ enum class Buffer : uint8_t {
   // weights and biases.
   kHK,
   kHV,
-  kHRestK, // what the rounding of kHK took from it
-  kHRestV,
   kDzK,
   kDzV,
-  kDzRestK,
+  kDzRestK, // what the rounding of kDzK took from it
   kDzRestV,
   kWeightParts,
   kBiasParts,
