@@ -117,7 +117,7 @@ GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
   return parts;
 }
 
-bool slotsFit(const Spec &spec, const Maxima &maxima) {
+bool mayTakeSlots(const Spec &spec, const Maxima &maxima) {
   constexpr int64_t kRows = 16, kMostShared = int64_t{64} << 10;
   constexpr int64_t kLeastQueries = 64, kMostSlots = int64_t{1} << 30;
   const auto padded = [](int64_t extent) { return (extent + kRows - 1) / kRows * kRows; };
@@ -126,12 +126,13 @@ bool slotsFit(const Spec &spec, const Maxima &maxima) {
   const int64_t heads = spec.group() * bucketOf(spec.kvHeads);
   const int64_t queries = kLeastQueries + spareQueries(spec, /*isGpu=*/true);
   const Saturated slots = Saturated(entries) * queries * (int64_t{4} * heads * spec.selCount) * spec.qkDim;
-  return (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared && slots.value() <= kMostSlots;
+  return !hasSmallHeads(spec) && (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared &&
+         slots.value() <= kMostSlots;
 }
 
 bool takesSlots(const Spec &spec, const Maxima &maxima) {
   constexpr int64_t kMostGroup = 4;
-  return spec.group() <= kMostGroup && slotsFit(spec, maxima);
+  return spec.group() <= kMostGroup && mayTakeSlots(spec, maxima);
 }
 
 int64_t indexPlaces(const Spec &spec, const Maxima &maxima) {

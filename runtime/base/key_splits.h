@@ -59,13 +59,16 @@ constexpr int64_t spareQueries(const Spec &spec, bool isGpu) {
   return spec.layout != Layout::kPacked ? 0 : isGpu ? kGpuChunkStep : kCpuChunkStep;
 }
 
-// Returns whether the gradient of the queries of `sel` may be computed block by block: the keys and values of a block
-// and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each entry, and of the spare ones of
-// a packed batch, fit in a chunk. The result depends on buckets alone.
-bool slotsFit(const Spec &spec, const Maxima &maxima);
+// Returns whether the heads of q and k are so small that the kernels of queries take the mean of keys by their weights,
+// where a mean of samples has too much noise (templates/tile/attention_dq.tile).
+constexpr bool hasSmallHeads(const Spec &spec) { return spec.qkDim <= 48; }
+// Returns whether the gradient of the queries of `sel` may be computed block by block: the heads are not small, the
+// keys and values of a block and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each
+// entry, and of the spare ones of a packed batch, fit in a chunk. The result depends on buckets alone.
+bool mayTakeSlots(const Spec &spec, const Maxima &maxima);
 // Returns whether the rule computes the gradient of the queries of `sel` block by block, where nothing was measured.
-// The slots must fit, and the group must be small: its heads do not fill a tile of 16 rows, which `sel_dq` has for each
-// query on a GPU.
+// Slots must be allowed, and the group must be small: its heads do not fill a tile of 16 rows, which `sel_dq` has for
+// each query on a GPU.
 bool takesSlots(const Spec &spec, const Maxima &maxima);
 
 // Returns how many places an entry of an inverse of lists (`block_index`) has for one kv head.

@@ -152,6 +152,52 @@ TEST_F(CheckJob, WhatTheGradientOfNsaTakesIsThatOfTheForwardPass) {
   EXPECT_FALSE(std::filesystem::exists(output));
 }
 
+// The inverse of the lists may come from a file, and a wrong one is found.
+TEST_F(CheckJob, AGradientTakesTheInverseOfItsLists) {
+  for (const std::string layout : {"", " --batch 2", "packed"}) {
+    SCOPED_TRACE(layout);
+    const bool packed = layout == "packed";
+    const std::string config = scratch.write(
+        "sel.json", R"({"query_heads": 4, "kv_heads": 2, "qk_dim": 16, "v_dim": 8, "dtype": "fp32", "sel_block": 16,
+        "sel_count": 4, "layout": ")" +
+                        std::string(packed ? "packed" : "dense") + "\"}");
+    const std::string own = scratch.file("sel.safetensors"), indexed = scratch.file("indexed.safetensors"),
+                      inverse = scratch.file("inverse.safetensors");
+    run("generate --op sel_bwd --config " + config + " --seqlen-k 150" + (packed ? " --batch 2" : layout) +
+        " --output " + own);
+    run("run --op invert --config " + config + " --input " + own + " --output " + inverse + " --device cpu --cache " +
+        database);
+    std::map<std::string, HostTensor> tensors;
+    for (const std::string &path : {own, inverse}) {
+      const Result<SafetensorsFile> file = SafetensorsFile::open(path);
+      ASSERT_TRUE(file) << file.status().toString();
+      for (const auto &[name, entry] : file->entries())
+        tensors.insert_or_assign(name, std::move(*file->read(name)));
+    }
+    ASSERT_TRUE(tensors.contains("block_index"));
+    const auto write = [&] {
+      std::vector<std::pair<std::string, const HostTensor *>> list;
+      for (const auto &[name, tensor] : tensors)
+        list.emplace_back(name, &tensor);
+      ASSERT_TRUE(writeSafetensors(OutputFile::create(indexed), list).isOk());
+    };
+    const std::string job = "run --op sel_bwd --config " + config + " --input " + indexed + " --output " + output +
+                            " --device cpu --check --cache " + database;
+    write();
+    const nlohmann::json report = runJson(job);
+    std::string operators;
+    for (const nlohmann::json &launch : report["plan"]["launches"])
+      operators += launch.value("operator", "") + " ";
+    EXPECT_NE(operators.find("index_check "), std::string::npos) << operators;
+    int32_t &count = reinterpret_cast<int32_t *>(tensors.at("block_index").bytes.data())[1];
+    count += 1;
+    write();
+    run(job, 1);
+    const std::string error = test::readFile(scratch.file("stderr"));
+    EXPECT_NE(error.find("block_index"), std::string::npos) << error;
+  }
+}
+
 // A file without position embeddings has no gradient of them, and the check asks for all others.
 TEST_F(CheckJob, GradientsOfCompressionAreThoseOfTheFilesTensors) {
   const std::string config = scratch.write("mlp.json", R"({"query_heads": 2, "kv_heads": 2, "qk_dim": 16, "v_dim": 8,

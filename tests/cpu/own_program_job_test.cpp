@@ -206,6 +206,9 @@ TEST_F(OwnProgramJob, TellsWhatIsWrongWithItsTensors) {
   said(file("narrow", {{"x", &x}, {"b", &narrow}}), "b.shape = [1, 49]: dimension 1 must be 50 ('place: columns')");
   said(values + " --input " + input + " --set rows=19", "x.shape = [20, 50]: dimension 0 must be 19 ('row: rows')");
   said(values + " --input " + scratch.file("none.safetensors"), "none.safetensors");
+  EXPECT_NE(fails("run" + values + " --input " + input + " --set scale=1 --output " + input + device)
+                .find("must not be the file of --input"),
+            std::string::npos);
 }
 
 TEST_F(OwnProgramJob, TellsWhatIsWrongWithItsValues) {

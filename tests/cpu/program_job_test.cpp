@@ -55,6 +55,21 @@ TEST_F(ProgramJob, OnlyWhatMustBeWrittenIsUnlessAllIsAskedFor) {
   EXPECT_TRUE(file->contains("out"));
 }
 
+TEST_F(ProgramJob, TheInputIsNotReplaced) {
+  const std::string own = scratch.file("own.safetensors"), link = scratch.file("link.safetensors");
+  std::filesystem::copy_file(input, own);
+  std::filesystem::create_symlink(own, link);
+  const std::string before = test::readFile(own);
+  for (const std::string &path : {own, link}) {
+    run("run --op window --config " + data + "/window.json --input " + own + " --output " + path +
+            " --device cpu --cache " + database,
+        1);
+    const std::string text = test::readFile(scratch.file("stderr"));
+    EXPECT_NE(text.find("--output = " + path + ": must not be the file of --input"), std::string::npos) << text;
+    EXPECT_EQ(test::readFile(own), before);
+  }
+}
+
 TEST_F(ProgramJob, TheWholeForwardIsCheckedOutputByOutput) {
   const std::string forward = "run --op nsa --config " + data + "/nsa.json --input " + input + " --output " + output +
                               " --device cpu --cache " + database + " --check --all-outputs";

@@ -113,7 +113,6 @@ TEST_P(CommonParts, OfSmallHeads) {
   for (const Operator op : {Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd, Operator::kSelBwd}) {
     SCOPED_TRACE(operatorName(op));
     Spec spec = specOf(op);
-    spec.queryHeads = 8; // a group for which queries, and not slots, make the gradient of `sel`
     spec.qkDim = spec.vDim = 16;
     spec.selCount = 24;
     spec.scale = 1;

@@ -117,6 +117,15 @@ std::vector<OperatorCase> operatorTable() {
       // An empty sequence, one shorter than a block, prefixes of other lengths.
       add(name + "_packed", spec, {{90, 0, 7, 33}, {150, 0, 7, 129}});
     }
+  // Small heads take no slots.
+  for (const DType dtype : kTypes) {
+    Spec spec = smallSpec(Operator::kSelBwd, dtype);
+    spec.qkDim = 64;
+    const std::string name = "sel_bwd_slots_" + std::string(dtypeName(dtype));
+    add(name + "_dense", spec, {{200, 200}, {200, 200}});
+    spec.layout = Layout::kPacked;
+    add(name + "_packed", spec, {{90, 0, 7, 33}, {150, 0, 7, 129}});
+  }
   // Keys that begin before the queries' own, among them and behind them all; offsets of cmp are multiples of its
   // stride.
   for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp})
@@ -349,7 +358,7 @@ std::vector<OperatorCase> operatorTable() {
 }
 
 Geometry drawGeometry(std::mt19937_64 &random, const OperatorDrawLimits &limits) {
-  constexpr int32_t kGroups[] = {1, 2, 3, 4, 6, 8, 16, 32};
+  constexpr int32_t kGroups[] = {1, 2, 3, 4, 6, 8, 16, 32, 128};
   constexpr int32_t kDims[] = {8, 16, 24, 40, 64, 80, 128};
   Geometry drawn;
   Spec &spec = drawn.spec;

@@ -98,10 +98,10 @@ class DrawnGeometries : public OperatorTest, public ::testing::WithParamInterfac
 
 TEST_P(DrawnGeometries, MatchTheReference) {
   constexpr Operator kOperators[] = {
-      Operator::kDense,     Operator::kWindow,    Operator::kCompress,   Operator::kCmp,
-      Operator::kSelect,    Operator::kSel,       Operator::kCombine,    Operator::kNsa,
-      Operator::kRotate,    Operator::kRotateBwd, Operator::kCombineBwd, Operator::kDenseBwd,
-      Operator::kWindowBwd, Operator::kCmpBwd,    Operator::kInvert,     Operator::kCompressBwd};
+      Operator::kDense,       Operator::kWindow,   Operator::kCompress,  Operator::kCmp,    Operator::kSelect,
+      Operator::kSel,         Operator::kCombine,  Operator::kNsa,       Operator::kRotate, Operator::kRotateBwd,
+      Operator::kCombineBwd,  Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd, Operator::kInvert,
+      Operator::kCompressBwd, Operator::kSelBwd,   Operator::kNsaBwd};
   const OperatorDrawLimits limits = drawLimits(*session);
   const Geometry &geometry = drawnGeometries(*session)[static_cast<size_t>(GetParam())];
   std::mt19937_64 random(freshSeed() + static_cast<uint64_t>(GetParam()));

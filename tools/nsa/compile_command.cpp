@@ -2,6 +2,7 @@
 #include "tools/nsa/command/program_flags.h"
 #include "tools/nsa/files/file_io.h"
 
+#include "runtime/base/key_splits.h"
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/graph/pipeline.h"
 #include "runtime/engine/options/compile_request.h"
@@ -36,8 +37,10 @@ const Stage &stageNamed(const std::string &name) { return *std::ranges::find(kSt
 
 // An operator of several kernels has no stage to show: each of them has.
 Status severalKernels(const Spec &spec, const Maxima &maxima) {
+  Spec routed = spec;
+  routed.dqSlots = spec.hasLists() && takesSlots(spec, maxima);
   std::vector<std::string_view> names;
-  for (const Step &step : stepsOf(spec, maxima))
+  for (const Step &step : stepsOf(routed, maxima))
     if (const std::string_view name = operatorName(step.spec.op); std::ranges::find(names, name) == names.end())
       names.push_back(name);
   std::string list;

@@ -87,6 +87,7 @@ Status run(const RunFlags &flags) {
   if (flags.decodeLast > 0)
     NSA_RETURN_IF_ERROR(checkDecodable(inputs, flags.decodeLast));
   // Before anything is compiled or tuned for it.
+  NSA_RETURN_IF_ERROR(checkOutputPath(flags.inputPath, flags.outputPath));
   NSA_ASSIGN_OR_RETURN(OutputFile output, OutputFile::create(flags.outputPath));
   const std::set<TensorName> written = outputsToWrite(inputs, flags.allOutputs);
   Progress progress;

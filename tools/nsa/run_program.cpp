@@ -62,6 +62,7 @@ Status runProgram(const ProgramRun &run) {
   const std::set<std::string> outputs = outputsOf(inputs, run.allOutputs);
   // Before anything is compiled or tuned for it.
   NSA_RETURN_IF_ERROR(inputs.check(outputs));
+  NSA_RETURN_IF_ERROR(checkOutputPath(run.inputPath, run.outputPath));
   NSA_ASSIGN_OR_RETURN(OutputFile output, OutputFile::create(run.outputPath));
   Progress progress;
   progress.step("running " + inputs.interface->name());

@@ -48,8 +48,8 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const RouteRules &rule
     Spec dq = spec;
     dq.op = Operator::kSelDq;
     routing.forcesDq = isWayOfDq(rules.forceVariant);
-    // The measurement says which way is faster, and not whether the slots of this spec fit.
-    if (!routing.forcesDq && slotsFit(spec, maxima) && isAsMeasured(dq, maxima))
+    // The measurement says which way is faster, and not whether this spec may take slots.
+    if (!routing.forcesDq && mayTakeSlots(spec, maxima) && isAsMeasured(dq, maxima))
       routing.slots = measured(routeFamily(dq), std::string(kSlotsRoute));
     routing.spec.dqSlots = routing.forcesDq ? rules.forceVariant == kSlotsVariant
                            : routing.slots  ? slotsPay(*routing.slots, maxima)

@@ -172,13 +172,15 @@ template <typename Args> NSA_DEVICE void report_code(const Args &args, const Dec
   report(code != 0 && blockIdx.x == 0 && place.kv_head == 0, code, place.sequence, args.status);
 }
 
-// All threads but the loaders meet. The loaders learn what was found when they wait for the queries. `bad_page` says
-// whether the thread has found a page that does not exist. Returns false if a thread has.
+// All threads but the loaders meet, and the loaders are told what was found. `bad_page` says whether the thread has
+// found a page that does not exist. Returns false if a thread has.
 NSA_DEVICE bool begin(bool bad_page) {
   constexpr int32 kLoaders = Shape::kMainLoaders + Shape::kWindowLoaders;
   const bool bad = named_barrier_any(kBegins, Shape::kAllThreads - kLoaders * kWarpSize, bad_page);
-  if (threadIdx.x < kWarpSize)
+  if (threadIdx.x < kWarpSize) {
     *DecodeMemory<MainTeam>(block_memory()).numbers(MainTeam::kBadPageAt) = bad;
+    announce_begin<Shape>();
+  }
   if (bad)
     announce_ready<Shape>(); // no barrier is left half full
   return !bad;
@@ -195,6 +197,7 @@ NSA_DEVICE void announce_row(const DecodePlace &place) {
 template <typename Team, typename Args>
 NSA_DEVICE void load(const Args &args, const DecodePlace &place, int32 loader) {
   const DecodeMemory<Team> memory(block_memory());
+  announce_ready<Shape>();
   DecodeRing<Team> ring(place, memory);
   if (!DecodeLoader<Team, Args>(args, ring, loader).run())
     return;

@@ -59,10 +59,10 @@ template <typename Team, typename Arguments> struct DecodeLoader {
   }
 
 private:
-  // Waits until the pages are checked and the queries have come. Returns false if a page does not exist.
+  // Waits until the pages are checked. Returns false if one of them does not exist.
   NSA_DEVICE bool begins() {
     begun = true;
-    await_queries<Team>();
+    await_begin<Team>();
     if (*memory.numbers(Team::kBadPageAt) != 0) {
       finish_copies();
       return false;

@@ -18,6 +18,7 @@ enum DecodeBarrier : int32 {
   kQueriesCome,
   kWindowAdded,
   kFreshMade,
+  kBegun,
 };
 
 // All threads of the team that attend meet.
@@ -30,10 +31,16 @@ template <typename Team> inline constexpr int32 kListParties = Team::kThreads + 
 template <typename Team> NSA_DEVICE void announce_list() { named_barrier_arrive(kListMade, kListParties<Team>); }
 template <typename Team> NSA_DEVICE void await_list() { named_barrier_sync(kListMade, kListParties<Team>); }
 
-// All teams meet when their queries are in shared memory. The clerk says that the gates are there too, and does not
-// wait. The loaders have prepared the mbarriers of the rings, and learn whether all pages exist.
+// All teams meet when their queries are in shared memory. The clerk says that the gates are there too, and the loaders
+// say that the mbarriers of the rings are prepared. They do not wait.
 template <typename Shape> NSA_DEVICE void announce_ready() { named_barrier_arrive(kQueriesCome, Shape::kAllThreads); }
 template <typename Shape> NSA_DEVICE void await_queries() { named_barrier_sync(kQueriesCome, Shape::kAllThreads); }
+
+// The first warp says that the table of pages is in shared memory, and whether all pages exist. Loaders wait for it.
+template <typename Shape>
+inline constexpr int32 kBeginParties = kWarpSize * (1 + Shape::kMainLoaders + Shape::kWindowLoaders);
+template <typename Shape> NSA_DEVICE void announce_begin() { named_barrier_arrive(kBegun, kBeginParties<Shape>); }
+template <typename Shape> NSA_DEVICE void await_begin() { named_barrier_sync(kBegun, kBeginParties<Shape>); }
 
 // The window's team says that its weighted result is in shared memory, and the main team waits for it.
 template <typename Shape> NSA_DEVICE void announce_window() {

@@ -324,6 +324,17 @@ std::vector<Wrong> wrongFiles() {
       {{"q", tensor({40, 8, 64})}, {"k_comp", tensor({1, 2, 64})}, {"lse", tensor({40, 8})}}, "{}",
       "lse = bf16: must be fp32");
   // Ranks, batch, time.
+  const auto listed = [&](std::vector<int64_t> index) {
+    return with(with(with(with(with(window(), "block_list", tensor({20, 2, 5}, DType::kI32)), "block_index",
+                               tensor(std::move(index), DType::kI32)),
+                          "out", tensor({20, 8, 64})),
+                     "lse", tensor({20, 8}, DType::kF32)),
+                "d_out", tensor({20, 8, 64}));
+  };
+  add("RankOfIndex", Operator::kSelBwd, listed({200}), "{}",
+      "block_index = [200]: must be [kv_heads, places] or [batch, kv_heads, places]");
+  add("HeadsOfIndex", Operator::kSelBwd, listed({3, 200}), "{}",
+      "block_index = [3, 200]: dimension 0 must be 2 (kv_heads, as in k)");
   add("Rank", kWin, with(window(), "q", tensor({20, 512})), "{}",
       "q = [20, 512]: must be [time, query_heads, qk_dim] or [batch, time, query_heads, qk_dim]");
   add("RankOfRows", Operator::kCmp,

@@ -37,6 +37,12 @@ TEST(SlotsRoute, TheRuleTakesSlotsForSmallGroups) {
     EXPECT_TRUE(takesSlotsIn(gradientOf(op, 4), 4096));
     EXPECT_FALSE(takesSlotsIn(gradientOf(op, 5), 4096));
   }
+  // A mean of samples of keys has too much noise.
+  Spec small = gradientOf(Operator::kSelBwd, 1);
+  small.qkDim = 48;
+  EXPECT_FALSE(takesSlotsIn(small, 4096));
+  small.qkDim = 49;
+  EXPECT_TRUE(takesSlotsIn(small, 4096));
   // Keys and values of a block do not fit in the shared memory of every GPU.
   Spec wide = gradientOf(Operator::kSelBwd, 1);
   wide.dtype = DType::kF32;
@@ -73,8 +79,8 @@ TEST(SlotsRoute, AStoredThresholdDecides) {
     }
 }
 
-// What was measured for one sequence says nothing about memory for many, or for large blocks.
-TEST(SlotsRoute, AStoredThresholdDecidesOnlyWhereSlotsFit) {
+// What was measured for one sequence says nothing about memory for many, or for large blocks, or about noise.
+TEST(SlotsRoute, AStoredThresholdDecidesOnlyWhereSlotsAreAllowed) {
   const FindRoute always = [](const std::string &, const std::string &) -> std::optional<StoredRoute> {
     StoredRoute route;
     route.threshold = 1;
@@ -84,6 +90,9 @@ TEST(SlotsRoute, AStoredThresholdDecidesOnlyWhereSlotsFit) {
   EXPECT_TRUE(takesSlotsIn(wide, 4096, {}, always));
   wide.dtype = DType::kF32;
   EXPECT_FALSE(takesSlotsIn(wide, 4096, {}, always)) << "the keys and values of a block take 64 KiB";
+  Spec small = gradientOf(Operator::kSelBwd, 16);
+  small.qkDim = 48;
+  EXPECT_FALSE(takesSlotsIn(small, 4096, {}, always)) << "only the kernel query by query has the exact mean";
   const Spec heads = gradientOf(Operator::kSelBwd, 16);
   Maxima many = tokens(4096);
   many.batch = 256;
@@ -135,11 +144,13 @@ TEST(SlotsRoute, IsExplained) {
     EXPECT_EQ(forced.name, kQueriesVariant);
     EXPECT_EQ(forced.source, "force_variant");
     EXPECT_FALSE(forced.threshold);
-    Spec wide = spec;
+    Spec wide = spec, small = spec;
     wide.dtype = DType::kF32;
+    small.qkDim = 48;
     for (const auto &[ruled, name, why] : {std::tuple(spec, kSlotsVariant, "small group"),
                                            {gradientOf(op, 16), kQueriesVariant, "large group"},
-                                           {wide, kQueriesVariant, "shared memory"}}) {
+                                           {wide, kQueriesVariant, "shared memory"},
+                                           {small, kQueriesVariant, "small heads"}}) {
       const RouteDescription route = routeOf(ruled, tokens(8192), {}, {});
       EXPECT_EQ(route.name, name);
       EXPECT_EQ(route.source, "rule");

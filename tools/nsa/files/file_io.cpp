@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,6 +97,14 @@ Status OutputFile::write(std::span<const std::byte> data) {
 }
 
 Status OutputFile::commit() { return file.commit(); }
+
+Status checkOutputPath(const std::string &inputPath, const std::string &outputPath) {
+  std::error_code unknown; // a path without a file is no other one's
+  if (!std::filesystem::equivalent(inputPath, outputPath, unknown))
+    return Status::ok();
+  return Status::invalid("--output", outputPath, "must not be the file of --input, which it would replace",
+                         "name another file");
+}
 
 Status writeText(const std::string &path, std::string_view text) {
   NSA_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));

@@ -60,6 +60,9 @@ private:
   std::ofstream stream;
 };
 
+// Refuses an --output that would replace the file of --input.
+Status checkOutputPath(const std::string &inputPath, const std::string &outputPath);
+
 // Writes `text` as the whole content of the file `path`. If writing fails, an existing file at `path` stays as it was.
 Status writeText(const std::string &path, std::string_view text);
 

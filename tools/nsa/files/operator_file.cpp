@@ -101,6 +101,8 @@ private:
       return "must be [batch]";
     if (rule.lead == Lead::kPositions)
       return "must be [positions, " + text + "]";
+    if (rule.lead == Lead::kEntries)
+      return "must be [" + text + ", places]" + (isPacked ? " beside cu_seqlens" : " or [batch, " + text + ", places]");
     if (isPacked)
       return "must be [total, " + text + "] beside cu_seqlens";
     const std::string time = rule.lead == Lead::kBlocks ? "blocks, " : "time, ";
@@ -156,6 +158,12 @@ private:
     return Status::ok();
   }
 
+  // The first one of the rule's axes. The places of an inverse of lists stand behind them, and what else counts tokens
+  // stands in front.
+  static size_t axesBegin(const TensorRule &rule, const HostTensor &tensor) {
+    return tensor.shape.size() - rule.axisCount - (rule.lead == Lead::kEntries ? 1 : 0);
+  }
+
   // Rank, batch and time.
   Status checkLead(T name, const HostTensor &tensor) {
     const TensorRule &rule = tensorRule(name);
@@ -182,7 +190,7 @@ private:
         return broken("must have the batch of " + other + ", " + std::to_string(batch->extent));
     }
     std::optional<Known> &time = times[static_cast<size_t>(rule.lead)];
-    const int64_t extent = shape[hasBatch];
+    const int64_t extent = rule.lead == Lead::kEntries ? shape.back() : shape[hasBatch];
     if (!time)
       time = {name, extent};
     if (extent != time->extent)
@@ -193,7 +201,7 @@ private:
   // Fields of the spec that the tensor's shape gives, or must agree with.
   Status takeAxes(T name, const HostTensor &tensor) {
     const TensorRule &rule = tensorRule(name);
-    const size_t lead = tensor.shape.size() - rule.axisCount;
+    const size_t lead = axesBegin(rule, tensor);
     for (size_t i = 0; i < rule.axisCount; ++i) {
       const Axis axis = rule.axes[i];
       const auto *field = std::ranges::find(kFields, axis, &std::pair<Axis, int32_t Spec::*>::first);
@@ -242,7 +250,7 @@ private:
   // Extents that follow from fields of the spec, which are all known now.
   Status checkDerivedAxes(T name, const HostTensor &tensor) const {
     const TensorRule &rule = tensorRule(name);
-    const size_t lead = tensor.shape.size() - rule.axisCount;
+    const size_t lead = axesBegin(rule, tensor);
     for (size_t i = 0; i < rule.axisCount; ++i) {
       const Axis axis = rule.axes[i];
       NSA_RETURN_IF_ERROR(checkExtent(name, tensor, lead + i, axisExtent(axis, spec), std::string(axisSource(axis))));
