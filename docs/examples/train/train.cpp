@@ -138,7 +138,10 @@ int run(const Options &options) {
   std::printf("held out: %.4f nats per byte\nentropy of a byte given the one before it: %.4f in the held-out part, "
               "%.4f in the whole text\n",
               last, record.heldOutBigramEntropy, record.bigramEntropy);
-  return last < record.heldOutBigramEntropy ? 0 : 1;
+  if (last < record.heldOutBigramEntropy)
+    return 0;
+  std::fprintf(stderr, "nsa_example_train: the loss on the held-out part is not below the entropy there\n");
+  return 1;
 }
 
 } // namespace

@@ -96,9 +96,15 @@ inline void blockListFromRanges(const Tensor &ranges, const Tensor &blockList, c
   detail::check(nsa_block_list_from_ranges(&ranges.c(), &cOptions, &blockList.c(), nullptr));
 }
 
-struct Binding {
-  nsa_name name;
-  const Tensor &tensor;
+// What a call binds to a name. A binding refers to its tensor, which must live and stay where it is until the call
+// returns. Bindings may be copied and assigned.
+class Binding {
+public:
+  Binding(nsa_name name, const Tensor &tensor) : binding{name, &tensor.c()} {}
+  const nsa_binding &c() const { return binding; }
+
+private:
+  nsa_binding binding;
 };
 
 class Plan {
@@ -173,7 +179,7 @@ private:
     if (count > NSA_NAMES)
       throw std::invalid_argument("nsa::Plan: more bindings than there are names");
     for (std::size_t i = 0; i < count; ++i)
-      converted[i] = {bindings[i].name, &bindings[i].tensor.c()};
+      converted[i] = bindings[i].c();
     return count;
   }
   struct Destroy {

@@ -74,6 +74,17 @@ TEST(Wrapper, AShapeThatBreaksARuleThrows) {
             "nsa::Tensor: shape has 2 dimensions and strides has 1" + rule);
 }
 
+TEST(Wrapper, BindingsMayBeReplacedAndErased) {
+  std::vector<float> values(8);
+  const nsa::Tensor first(values, {2, 4}), second(values, {4, 2});
+  std::vector<nsa::Binding> bindings = {{NSA_Q, first}, {NSA_K, first}};
+  bindings[1] = {NSA_V, second};
+  bindings.erase(bindings.begin());
+  ASSERT_EQ(bindings.size(), 1u);
+  EXPECT_EQ(bindings[0].c().name, NSA_V);
+  EXPECT_EQ(bindings[0].c().tensor, &second.c());
+}
+
 TEST(Wrapper, EmptyObjectsRefuseToWork) {
   const nsa::Plan plan;
   EXPECT_EQ(plan.handle(), nullptr);
