@@ -55,6 +55,9 @@ protected:
 TEST_F(ExplainRouteTest, OfTheGradientOfQueries) {
   constexpr auto kOp = Operator::kSelBwd;
   spec.op = kOp;
+  EXPECT_EQ(printed(kOp, 512), "route      sel_dq, not sel_dq_slots (rule): small heads need a mean of keys by their "
+                               "weights, which only the kernel query by query has\n");
+  spec.qkDim = 64;
   EXPECT_EQ(printed(kOp, 512), "route      sel_dq, not sel_dq_slots (rule): the heads of a large group fill a tile of "
                                "each query\n");
   EXPECT_EQ(printed(kOp, 512, "NSA_FORCE_VARIANT=sel_dq_slots"),

@@ -111,7 +111,10 @@ TEST_F(TuneOperatorsTest, ARenewedPackIsMeasuredAnewInPart) {
 
 // A step of training from a pack alone.
 TEST_F(TuneOperatorsTest, BothDirectionsAreTunedExportedAndServed) {
-  const std::string tune = "tune " + tiny + "--direction both --cache " + path("k.db");
+  std::string text = test::readFile(NSA_TEST_DATA "/tune_tiny.json");
+  test::replaceOnce(text, "\"qk_dim\": 16", "\"qk_dim\": 64"); // small heads take no slots
+  const std::string workload = scratch.write("both.json", text) + " ";
+  const std::string tune = "tune " + workload + "--direction both --cache " + path("k.db");
   const nlohmann::json plan = runJson(tune + " --dry-run");
   EXPECT_EQ(plan.value("direction", ""), "both");
   EXPECT_EQ(plan.value("workload", ""), "tiny, forward and backward");
@@ -126,13 +129,13 @@ TEST_F(TuneOperatorsTest, BothDirectionsAreTunedExportedAndServed) {
   for (const char *op : {"combine_bwd", "attention_dq", "attention_dkv", "sel_dq_slots", "sel_dkv", "cmp", "sel"})
     EXPECT_TRUE(tuned.contains(op)) << op;
   EXPECT_NE(run(tune).find("Nothing was measured"), std::string::npos);
-  EXPECT_EQ(runJson("tune " + tiny + "--direction backward --dry-run --cache " + path("k.db"))["devices"][0].value(
+  EXPECT_EQ(runJson("tune " + workload + "--direction backward --dry-run --cache " + path("k.db"))["devices"][0].value(
                 "measure", 1),
             0);
 
   run("cache export " + path("k.nsapack") + " --tuned-only --brief --cache " + path("k.db"));
   const std::string config =
-      R"( --config '{"dtype": "fp32", "query_heads": 2, "kv_heads": 1, "qk_dim": 16, "v_dim": 16, "window": 32,)"
+      R"( --config '{"dtype": "fp32", "query_heads": 2, "kv_heads": 1, "qk_dim": 64, "v_dim": 16, "window": 32,)"
       R"( "cmp_block": 8, "cmp_stride": 4, "sel_block": 16, "sel_count": 4}')";
   for (const std::string op : {"nsa", "nsa_bwd"}) {
     const std::string call = " --op " + op + config, input = path(op + ".safetensors");
