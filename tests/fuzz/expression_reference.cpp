@@ -144,6 +144,10 @@ private:
 
   Wide call(bool counts, const std::string &function) {
     const Wide a = ternary(counts);
+    if (function == "abs") {
+      accept(")");
+      return fits(counts, a < 0 ? -a : a);
+    }
     accept(",");
     const Wide b = ternary(counts);
     accept(")");
