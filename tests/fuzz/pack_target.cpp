@@ -124,8 +124,13 @@ void runPack(const std::string &path) {
     expect(!isSigned, "a pack that does not open does not open with a signature");
     return;
   }
-  expect(isSigned == (std::ranges::count(verified.signers, signedOnly.trusted.front().hex()) > 0),
-         "a pack opens as signed by a key if that key's signature holds");
+  // A verification ends where sqlite finds the file damaged, and names no signer then. An engine reads rows alone, so
+  // it opens a pack with damage in space that no row uses.
+  const bool isWhole = std::ranges::none_of(verified.findings, [](const std::string &finding) {
+    return finding.starts_with("integrity_check") || finding.find("is malformed") != std::string::npos;
+  });
+  const bool hasSigned = std::ranges::count(verified.signers, signedOnly.trusted.front().hex()) > 0;
+  expect(isWhole ? isSigned == hasSigned : !hasSigned, "a pack opens as signed by a key if that key's signature holds");
   Result<CacheFile> file = CacheFile::open(path);
   if (!file) { // an engine does not compare the evidence
     expect(!verified.findings.empty(), "a pack that is fine can be looked at: " + file.status().toString());
