@@ -257,6 +257,11 @@ TEST_F(Program, AnOperatorOfSeveralKernelsIsCompiledOneByOne) {
       R"({"query_heads": 4, "kv_heads": 1, "qk_dim": 64, "layout": "packed", "branches": ["cmp", "sel"]})");
   expectFailure("compile --op nsa --seqlen-k 1024" + rest + other,
                 "one of them: sequences, compress, cmp, select, dense, combine)");
+  // The way to the gradient of queries is that of the group.
+  for (const auto &[heads, kernels] : {std::pair(1, "index_ranges, sel_dq_slots, sum_slots, "), {8, ", sel_dq, "}})
+    expectFailure("compile --op sel_bwd" + rest + "'{\"query_heads\": " + std::to_string(heads) +
+                      ", \"kv_heads\": 1, \"qk_dim\": 64}'",
+                  kernels);
   // Each of them gets as far as the compiler.
   for (const char *op : {"sequences", "compress", "cmp", "select", "sel", "dense", "window", "combine"})
     expectFailure("compile --op " + std::string(op) + rest + other, "absent.so");

@@ -152,6 +152,19 @@ TEST(Call, GradientsAreOfTheTensorsThatAreRead) {
   EXPECT_EQ(call.check().error().rule, "is the gradient of k_win, which this call does not read");
 }
 
+// The hint of a tensor that the forward pass saves names its writer, and that of another tensor does not.
+TEST(Call, WhatAGradientReadsHasAWriter) {
+  TestCall whole(Operator::kNsaBwd, Layout::kDense), dense(Operator::kDenseBwd, Layout::kDense);
+  whole.drop(T::kLseCmp);
+  EXPECT_EQ(whole.check().error().field, "lse_cmp");
+  EXPECT_EQ(whole.check().error().hint, "the operator nsa writes it");
+  dense.drop(T::kLse);
+  EXPECT_EQ(dense.check().error().hint, "the operator dense writes it");
+  dense.drop(T::kQ);
+  EXPECT_EQ(dense.check().error().field, "q");
+  EXPECT_EQ(dense.check().error().hint, "");
+}
+
 // A gradient of one name does not serve where two tensors are read.
 TEST(Call, GradientsOfTwoTensorsHaveTwoNames) {
   TestCall call(Operator::kNsaBwd, Layout::kDense);
