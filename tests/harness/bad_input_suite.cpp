@@ -119,9 +119,6 @@ TEST_P(BadInput, BrokenLengthsAreReportedByEveryOperator) {
     if (readsLengths(def.op) && !def.hasCache) {
       specs.push_back(smallSpec(def.op, dtype()));
       specs.back().layout = Layout::kPacked;
-      // A forced template does not serve the forward pass of so few queries in nsa_bwd.
-      if (def.op == Operator::kNsaBwd && !isServed(specs.back()))
-        specs.pop_back();
     }
   makeReady(specs, lengths);
   for (const Spec &spec : specs) {

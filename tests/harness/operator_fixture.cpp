@@ -181,8 +181,8 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
 }
 
 tools::PlanHandle OperatorTest::plan(const Spec &spec, const Maxima &maxima) {
-  Result<tools::PlanHandle> made =
-      tools::createPlan(session->engine(), spec, servedMaxima(spec, maxima), session->accelerator().stream());
+  const Maxima served = servedMaxima(spec, maxima);
+  Result<tools::PlanHandle> made = tools::createPlan(session->engine(), spec, served, session->accelerator().stream());
   if (!made)
     throw std::runtime_error(made.status().toString());
   const nlohmann::json description = tools::describePlan(made->get());
@@ -198,7 +198,7 @@ tools::PlanHandle OperatorTest::plan(const Spec &spec, const Maxima &maxima) {
     if (op && hasVariants(*op) && (Session::isForced() || !session->isCuda()))
       EXPECT_EQ(launch.value("template", ""), session->variant());
   }
-  EXPECT_EQ(kernels, expectedKernels(spec, maxima));
+  EXPECT_EQ(kernels, expectedKernels(spec, served));
   return std::move(*made);
 }
 

@@ -17,7 +17,10 @@ bool servesGroup(int32_t group) { return !isByHand() || (isStep() ? group <= 64 
 bool servesDim(int32_t dim) { return !isByHand() || (dim % 8 == 0 && dim <= 256); }
 
 bool attends(Operator op) {
-  return isStep() ? definitionOf(op).hasCache : hasVariants(op) || op == Operator::kSelect || op == Operator::kNsa;
+  if (isStep())
+    return definitionOf(op).hasCache;
+  // The backward pass of `nsa` computes the outputs of the branches again.
+  return hasVariants(op) || op == Operator::kSelect || op == Operator::kNsa || op == Operator::kNsaBwd;
 }
 
 } // namespace
