@@ -7,6 +7,7 @@
 
 #include "runtime/base/problem.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -59,9 +60,9 @@ constexpr int64_t spareQueries(const Spec &spec, bool isGpu) {
   return spec.layout != Layout::kPacked ? 0 : isGpu ? kGpuChunkStep : kCpuChunkStep;
 }
 
-// Returns whether the heads of q and k are so small that the kernels of queries take the mean of keys by their weights,
-// where a mean of samples has too much noise (templates/tile/attention_dq.tile).
-constexpr bool hasSmallHeads(const Spec &spec) { return spec.qkDim <= 48; }
+// Returns whether heads are so small that the kernels of queries take the mean of keys by their weights, where a mean
+// of samples has too much noise (templates/tile/attention_dq.tile).
+constexpr bool hasSmallHeads(const Spec &spec) { return std::min(spec.qkDim, spec.vDim) <= 48; }
 // Returns whether the gradient of the queries of `sel` may be computed block by block: the heads are not small, the
 // keys and values of a block and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each
 // entry, and of the spare ones of a packed batch, fit in a chunk. The result depends on buckets alone.

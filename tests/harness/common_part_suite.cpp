@@ -123,6 +123,23 @@ TEST_P(CommonParts, OfSmallHeads) {
   }
 }
 
+// A bias of `linear` or `mlp` is a mean of all compressed values, so that the outputs of the branch are large, and what
+// is rounded of them.
+TEST_P(CommonParts, OfBiases) {
+  for (const auto &[kind, bias] : {std::pair{CmpKind::kLinear, T::kBV}, {CmpKind::kMlp, T::kB2V}}) {
+    SCOPED_TRACE(cmpKindName(kind));
+    Spec spec = specOf(Operator::kNsaBwd);
+    spec.branches = kBranchCmp | kBranchWin;
+    spec.cmpKind = kind;
+    spec.mlpHidden = 16;
+    spec.scale = 0.3f; // a few keys have most of the weight
+    OperatorInputs inputs = tools::drawInputs(spec, {{500}, {500}}, freshSeed(), tools::Saved::kByCaller);
+    addMean(inputs, {bias}, 4);
+    tools::addReferenceSaved(inputs);
+    checkOutputs(inputs, run(inputs));
+  }
+}
+
 TEST_P(CommonParts, OfTheWholeForwardPass) {
   Spec spec = specOf(Operator::kNsaBwd);
   spec.selBlock = 32;

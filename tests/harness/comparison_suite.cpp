@@ -25,7 +25,7 @@ protected:
   static OperatorInputs draw(Operator op, Layout layout) {
     Spec spec = smallSpec(op, DType::kF32);
     spec.layout = layout;
-    spec.qkDim = 64; // small heads take no slots
+    spec.qkDim = spec.vDim = 64; // small heads take no slots
     return tools::drawInputs(spec,
                              layout == Layout::kDense ? tools::SequenceLengths{{150, 150}, {150, 150}}
                                                       : tools::SequenceLengths{{90, 0, 7, 33}, {150, 0, 7, 129}},

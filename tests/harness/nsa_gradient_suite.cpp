@@ -21,7 +21,7 @@ protected:
   static Spec spec(DType dtype, Layout layout = Layout::kDense) {
     Spec spec = smallSpec(Operator::kNsaBwd, dtype);
     spec.layout = layout;
-    spec.qkDim = 64; // small heads take no slots
+    spec.qkDim = spec.vDim = 64; // small heads take no slots
     return spec;
   }
 

@@ -120,7 +120,7 @@ std::vector<OperatorCase> operatorTable() {
   // Small heads take no slots.
   for (const DType dtype : kTypes) {
     Spec spec = smallSpec(Operator::kSelBwd, dtype);
-    spec.qkDim = 64;
+    spec.qkDim = spec.vDim = 64;
     const std::string name = "sel_bwd_slots_" + std::string(dtypeName(dtype));
     add(name + "_dense", spec, {{200, 200}, {200, 200}});
     spec.layout = Layout::kPacked;
@@ -339,7 +339,7 @@ std::vector<OperatorCase> operatorTable() {
     gradient(
         "chunks_of_slots_" + std::string(layoutName(layout)),
         [&](Spec &s) {
-          s.queryHeads = 32, s.kvHeads = 8, s.qkDim = 64, s.vDim = 16, s.selCount = 24;
+          s.queryHeads = 32, s.kvHeads = 8, s.qkDim = s.vDim = 64, s.selCount = 24;
           s.layout = layout;
         },
         layout == Layout::kDense ? tools::SequenceLengths{{170}, {190}}

@@ -15,10 +15,15 @@ namespace nsa {
 // holds all keys is none, so dense_bwd, window_bwd, cmp_bwd and nsa_bwd share their kernels.
 inline void attendTokens(Spec &step, const Spec &whole) {
   step.cmpBlock = step.cmpStride = 1;
+  step.cmpKind = CmpKind::kMean;
   if (!(fieldsOf(whole.op) & kWindowField))
     step.window = std::numeric_limits<int32_t>::max();
 }
-inline void attendBlocks(Spec &step, const Spec &) { step.window = std::numeric_limits<int32_t>::max(); }
+inline void attendBlocks(Spec &step, const Spec &whole) {
+  step.window = std::numeric_limits<int32_t>::max();
+  if (!(fieldsOf(whole.op) & kPhi))
+    step.cmpKind = CmpKind::kMean;
+}
 // Where no branch selects, the sums of gradients are made in blocks of the default size.
 inline void sumTokens(Spec &step, const Spec &whole) {
   attendTokens(step, whole);

@@ -43,6 +43,8 @@ TEST(SlotsRoute, TheRuleTakesSlotsForSmallGroups) {
   EXPECT_FALSE(takesSlotsIn(small, 4096));
   small.qkDim = 49;
   EXPECT_TRUE(takesSlotsIn(small, 4096));
+  small.vDim = 48;
+  EXPECT_FALSE(takesSlotsIn(small, 4096));
   // Keys and values of a block do not fit in the shared memory of every GPU.
   Spec wide = gradientOf(Operator::kSelBwd, 1);
   wide.dtype = DType::kF32;
@@ -146,7 +148,7 @@ TEST(SlotsRoute, IsExplained) {
     EXPECT_FALSE(forced.threshold);
     Spec wide = spec, small = spec;
     wide.dtype = DType::kF32;
-    small.qkDim = 48;
+    small.vDim = 48;
     for (const auto &[ruled, name, why] : {std::tuple(spec, kSlotsVariant, "small group"),
                                            {gradientOf(op, 16), kQueriesVariant, "large group"},
                                            {wide, kQueriesVariant, "shared memory"},
