@@ -1,5 +1,6 @@
 #include "tests/harness/gradient_problem.h"
 
+#include "runtime/base/key_splits.h"
 #include "runtime/base/sequence_fields.h"
 
 #include <algorithm>
@@ -133,13 +134,16 @@ void GradientProblem::poisonFirstQueries() {
                                 std::numeric_limits<double>::quiet_NaN());
 }
 
-ProgramKernel::Pairs GradientProblem::fixed() const {
+ProgramKernel::Pairs GradientProblem::fixed(Operator op) const {
   const Spec &spec = attention.spec;
-  return {{"dtype", std::string(dtypeName(spec.dtype))},
-          {"qk_dim", std::to_string(spec.qkDim)},
-          {"v_dim", std::to_string(spec.vDim)},
-          {"group", std::to_string(spec.group())},
-          {"packed", placing == Placing::kPacked ? "1" : "0"}};
+  ProgramKernel::Pairs fixed = {{"dtype", std::string(dtypeName(spec.dtype))},
+                                {"qk_dim", std::to_string(spec.qkDim)},
+                                {"v_dim", std::to_string(spec.vDim)},
+                                {"group", std::to_string(spec.group())},
+                                {"packed", placing == Placing::kPacked ? "1" : "0"}};
+  if ((definitionOf(op).constants & kMeanConstant) && hasSmallHeads(spec))
+    fixed["weighs_keys"] = "1";
+  return fixed;
 }
 
 Arguments GradientProblem::arguments(Device &device) {

@@ -42,8 +42,8 @@ public:
   // Makes the first query of each sequence NaN.
   void poisonFirstQueries();
 
-  // `packed`, the element type and the sizes.
-  ProgramKernel::Pairs fixed() const;
+  // `packed`, the element type, the sizes, and which mean of keys a kernel of queries takes.
+  ProgramKernel::Pairs fixed(Operator op) const;
   // Keys, values, the numbers and the table of sequences. The arrays lie on the device as long as the problem.
   Arguments arguments(Device &device);
 

@@ -31,7 +31,7 @@ protected:
     const reference::AttentionGradient wanted =
         reference::differentiate(problem.attention, result, problem.gradientOfOut());
 
-    const ProgramKernel kernel(*device, program, *parseOperator(program), fixedOf(problem),
+    const ProgramKernel kernel(*device, program, *parseOperator(program), fixedOf(problem, *parseOperator(program)),
                                warps.empty() ? ProgramKernel::Pairs() : ProgramKernel::Pairs{{"warps", warps}});
     const DeviceArray q = problem.array(*device, problem.q), dOut = problem.array(*device, problem.dOut),
                       lse = problem.rows(*device, floats(result.lse)),
@@ -67,9 +67,9 @@ protected:
     spec.cmpStride = op == Operator::kCmp ? 4 : 1;
     return spec;
   }
-  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem) {
+  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem, Operator op) {
     const Spec &spec = problem.attention.spec;
-    ProgramKernel::Pairs fixed = problem.fixed();
+    ProgramKernel::Pairs fixed = problem.fixed(op);
     fixed["cmp_block"] = std::to_string(spec.cmpBlock);
     fixed["cmp_stride"] = std::to_string(spec.cmpStride);
     return fixed;
@@ -98,7 +98,8 @@ protected:
     for (float &value : wrong)
       value += static_cast<float>(off);
 
-    const ProgramKernel kernel(*device, "attention_dq", Operator::kAttentionDq, fixedOf(problem), {});
+    const ProgramKernel kernel(*device, "attention_dq", Operator::kAttentionDq,
+                               fixedOf(problem, Operator::kAttentionDq), {});
     const DeviceArray q = problem.array(*device, problem.q), dOut = problem.array(*device, problem.dOut),
                       lse = problem.rows(*device, floats(result.lse)), delta = problem.rows(*device, wrong),
                       next = problem.rows(*device, std::vector<float>(wrong.size(), kNan)),
@@ -184,8 +185,8 @@ TEST_F(AttentionGradients, OfEachNumberOfWarps) {
   const GradientProblem problem(specFor(Operator::kDense, DType::kBf16), Placing::kDense, lengthsOf(Placing::kDense),
                                 random);
   for (const char *program : kPrograms) {
-    const std::vector<std::string> warps =
-        ProgramKernel::valuesOf(*device, program, *parseOperator(program), fixedOf(problem), "warps");
+    const std::vector<std::string> warps = ProgramKernel::valuesOf(*device, program, *parseOperator(program),
+                                                                   fixedOf(problem, *parseOperator(program)), "warps");
     EXPECT_EQ(warps.size(), isTestDeviceCuda() ? 4u : 1u);
     for (const std::string &number : warps)
       check(program, Operator::kDense, DType::kBf16, Placing::kDense, number);

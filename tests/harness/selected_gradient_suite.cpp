@@ -98,8 +98,8 @@ struct SelectedCase {
 
 class SelectedGradients : public GradientTest {
 protected:
-  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem) {
-    ProgramKernel::Pairs fixed = problem.fixed();
+  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem, Operator op) {
+    ProgramKernel::Pairs fixed = problem.fixed(op);
     fixed["sel_block"] = std::to_string(problem.attention.spec.selBlock);
     fixed["sel_count"] = std::to_string(problem.attention.spec.selCount);
     return fixed;
@@ -148,7 +148,7 @@ protected:
     }
     const reference::AttentionGradient wanted = reference::differentiate(problem.attention, result, gatedGradient);
 
-    const ProgramKernel kernel(*device, program, *parseOperator(program), fixedOf(problem),
+    const ProgramKernel kernel(*device, program, *parseOperator(program), fixedOf(problem, *parseOperator(program)),
                                warps.empty() ? ProgramKernel::Pairs() : ProgramKernel::Pairs{{"warps", warps}});
     const InverseLists inverse(problem, placing == Placing::kPacked);
     const reference::BlockLists &lists = problem.attention.blockLists;
@@ -313,8 +313,8 @@ TEST_F(SelectedGradients, OfEachNumberOfWarps) {
   const GradientProblem problem(specFor(c), c.placing, lengthsOf(c.placing), random);
   // `sel_dq` has tiles of 16 heads for a group of two, and `sel_dkv` tiles of at most 64 keys for blocks of 64.
   for (const auto &[program, most] : {std::pair("sel_dq", 1u), {"sel_dq_slots", 4u}, {"sel_dkv", 3u}}) {
-    const std::vector<std::string> warps =
-        ProgramKernel::valuesOf(*device, program, *parseOperator(program), fixedOf(problem), "warps");
+    const std::vector<std::string> warps = ProgramKernel::valuesOf(*device, program, *parseOperator(program),
+                                                                   fixedOf(problem, *parseOperator(program)), "warps");
     EXPECT_EQ(warps.size(), isTestDeviceCuda() ? most : 1u) << program;
     for (const std::string &number : warps)
       check(program, c, number);

@@ -172,6 +172,11 @@ std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
                 {"cmp_stride", compressed ? "16" : "1"}});
   for (const char *op : {"attention_dq", "attention_dkv"})
     calls.push_back(callOf(op, fixed));
+  if (compressed || std::min(shape.qkDim, shape.vDim) <= 48) { // compressed keys of `mlp`; small heads
+    Fixed weighed = fixed;
+    weighed["weighs_keys"] = "1";
+    calls.push_back(callOf("attention_dq", weighed));
+  }
   for (const char *field : {"qk_dim", "cmp_block", "cmp_stride"})
     fixed.erase(field);
   calls.push_back(callOf("deltas", fixed));
@@ -186,6 +191,8 @@ std::vector<CompileCall> selGradientCalls(const Shape &shape, int selBlock, int 
                 {"sel_block", std::to_string(selBlock)},
                 {"sel_count", std::to_string(selCount)}});
   std::vector<CompileCall> calls = {callOf("sel_dq", fixed), callOf("sel_dkv", fixed)};
+  if (std::min(shape.qkDim, shape.vDim) <= 48)
+    calls.front().fixed["weighs_keys"] = "1";
   // The rule takes slots only where a block's keys and values fit beside others (takesSlots).
   if (selBlock * (shape.qkDim + shape.vDim) * (std::string_view(shape.dtype) == "fp32" ? 4 : 2) <= 48 << 10)
     calls.push_back(callOf("sel_dq_slots", fixed));
