@@ -437,33 +437,6 @@ TEST(Problem, EachOperatorCompilesInWhatItReads) {
                                    "v_dim=128 | batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
 }
 
-// The mean of keys by their weights costs a product, so only kernels have it that a mean of samples would not do for.
-TEST(Problem, TellsGradientsOfQueriesWhichMeanOfKeysTheyTake) {
-  const auto weighs = [](Operator op, const Spec &given) {
-    Spec spec = given;
-    spec.op = op;
-    const Problem problem = Problem::make(spec, kMaxima);
-    const std::map<std::string, std::string> fixed = problem.fixed();
-    EXPECT_EQ(problem.key().find("weighs_keys") != std::string::npos, fixed.contains("weighs_keys"));
-    const auto found = fixed.find("weighs_keys");
-    return found != fixed.end() && found->second == "1";
-  };
-  Spec large = validSpec();
-  large.qkDim = large.vDim = 49;
-  Spec narrow = large, thin = large, biased = large;
-  narrow.qkDim = 48;
-  thin.vDim = 48;
-  biased.cmpKind = CmpKind::kLinear;
-  for (const Operator op : {Operator::kAttentionDq, Operator::kSelDq}) {
-    EXPECT_FALSE(weighs(op, large));
-    EXPECT_TRUE(weighs(op, narrow));
-    EXPECT_TRUE(weighs(op, thin));
-  }
-  EXPECT_TRUE(weighs(Operator::kAttentionDq, biased)) << "a bias is a mean of all compressed values";
-  EXPECT_FALSE(weighs(Operator::kSelDq, biased)) << "its keys are tokens";
-  EXPECT_FALSE(weighs(Operator::kAttentionDkv, narrow));
-}
-
 // 128 programs of 128 rows; rows are of all sequences, key heads, queries and heads of a group.
 TEST(Problem, TellsAttentionWhetherQueriesAreMany) {
   auto many = [](const Spec &spec, const Maxima &maxima) {
