@@ -110,17 +110,19 @@ TEST_P(CommonParts, OfWhatIsMultipliedWithWeights) {
 // In small heads a mean of samples has more noise than the contract allows. Scores that spread far give a few keys most
 // of the weight, so that the mean by the weights is another one than that of the samples.
 TEST_P(CommonParts, OfSmallHeads) {
-  for (const Operator op : {Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd, Operator::kSelBwd}) {
-    SCOPED_TRACE(operatorName(op));
-    Spec spec = specOf(op);
-    spec.qkDim = spec.vDim = 16;
-    spec.selCount = 24;
-    spec.scale = 1;
-    OperatorInputs inputs = tools::drawInputs(spec, {{500}, {500}}, freshSeed(), tools::Saved::kByCaller);
-    addMean(inputs, {T::kV, T::kVComp, T::kVSel, T::kVWin}, 4);
-    tools::addReferenceSaved(inputs);
-    checkOutputs(inputs, run(inputs));
-  }
+  for (const int32_t qkDim : {16, 128})
+    for (const Operator op : {Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd, Operator::kSelBwd}) {
+      SCOPED_TRACE(std::string(operatorName(op)) + " " + std::to_string(qkDim));
+      Spec spec = specOf(op);
+      spec.qkDim = qkDim;
+      spec.vDim = 16;
+      spec.selCount = 24;
+      spec.scale = qkDim == 16 ? 1 : 0.3f;
+      OperatorInputs inputs = tools::drawInputs(spec, {{500}, {500}}, freshSeed(), tools::Saved::kByCaller);
+      addMean(inputs, {T::kV, T::kVComp, T::kVSel, T::kVWin}, 4);
+      tools::addReferenceSaved(inputs);
+      checkOutputs(inputs, run(inputs));
+    }
 }
 
 // A bias of `linear` or `mlp` is a mean of all compressed values, so that the outputs of the branch are large, and what

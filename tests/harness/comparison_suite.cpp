@@ -160,8 +160,8 @@ TEST_F(GradientComparisons, AllQueriesAreComparedWhereAKernelTakesThemAtOnce) {
   Spec listed = smallSpec(Operator::kSelBwd, DType::kF32);
   listed.queryHeads = 8;
   listed.kvHeads = 2;
-  listed.qkDim = 64;
-  listed.vDim = listed.selBlock = listed.selCount = 16;
+  listed.qkDim = listed.vDim = 64;
+  listed.selBlock = listed.selCount = 16;
   rows(listed, 1000, "deltas", 2 * 1000 * 8);
   Spec unread = smallSpec(Operator::kNsaBwd, DType::kF32);
   unread.queryHeads = 64;

@@ -2,6 +2,8 @@
 // packed with lengths of their own; and with each number of warps that the device admits. Some rows are NaN. The last
 // query alone sees the last key, so that its dQ is NaN and the dQ of the other queries of its tile are not. The first
 // query does not see the later keys, so that their dK and dV are no NaN.
+#include "runtime/base/key_splits.h"
+
 #include "tests/harness/gradient_fixture.h"
 
 namespace nsa::test {
@@ -59,9 +61,10 @@ protected:
     }
   }
 
-  // Heads of up to 48 and larger ones take the rest of the sum of dS from dQ in two ways.
+  // Small heads and larger ones take the rest of the sum of dS from dQ in two ways.
   static Spec specFor(Operator op, DType dtype, int32_t qkDim = 40) {
-    Spec spec = specOf(op, dtype, 3, qkDim, 24);
+    Spec spec = specOf(op, dtype, 3, qkDim, qkDim <= 48 ? 24 : 56);
+    EXPECT_EQ(hasSmallHeads(spec), qkDim <= 48);
     spec.window = op == Operator::kWindow ? 13 : std::numeric_limits<int32_t>::max();
     spec.cmpBlock = op == Operator::kCmp ? 8 : 1;
     spec.cmpStride = op == Operator::kCmp ? 4 : 1;

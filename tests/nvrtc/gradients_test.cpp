@@ -40,6 +40,7 @@ const Gradient kGradients[] = {
     {"attention_dkv", "attention_dkv", blocksOf("1", "1")},
     {"attention_dkv", "attention_dkv", blocksOf("32", "16")},
     {"sel_dq", "sel_dq", {{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}}},
+    {"sel_dq", "sel_dq", weighed({{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}})},
     {"sel_dq_slots", "sel_dq_slots", {{"group", "1"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"sel_dkv", "sel_dkv", {{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"compress_tokens_bwd", "compress_dx", compressionOf("linear", "1")},

@@ -1,6 +1,7 @@
 #include "tests/nvrtc/matrix_problems.h"
 
 #include "runtime/base/compiler_revision.h"
+#include "runtime/base/key_splits.h"
 #include "runtime/engine/graph/pipeline.h"
 
 #include <algorithm>
@@ -162,6 +163,13 @@ std::vector<CompileCall> callsOf(const WholeShape &shape, int64_t queries, int64
   return calls;
 }
 
+Spec headsOf(const Shape &shape) {
+  Spec spec;
+  spec.qkDim = shape.qkDim;
+  spec.vDim = shape.vDim;
+  return spec;
+}
+
 // The kernels of the gradients of attention, over tokens or over compressed blocks.
 std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
   std::vector<CompileCall> calls;
@@ -172,10 +180,11 @@ std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
                 {"cmp_stride", compressed ? "16" : "1"}});
   for (const char *op : {"attention_dq", "attention_dkv"})
     calls.push_back(callOf(op, fixed));
-  if (compressed || std::min(shape.qkDim, shape.vDim) <= 48) { // compressed keys of `mlp`; small heads
-    Fixed weighed = fixed;
-    weighed["weighs_keys"] = "1";
-    calls.push_back(callOf("attention_dq", weighed));
+  if (hasSmallHeads(headsOf(shape)))
+    calls.front().fixed["weighs_keys"] = "1";
+  else if (compressed) { // the keys of `linear` and `mlp`, beside those of `mean`
+    calls.push_back(calls.front());
+    calls.back().fixed["weighs_keys"] = "1";
   }
   for (const char *field : {"qk_dim", "cmp_block", "cmp_stride"})
     fixed.erase(field);
@@ -191,7 +200,7 @@ std::vector<CompileCall> selGradientCalls(const Shape &shape, int selBlock, int 
                 {"sel_block", std::to_string(selBlock)},
                 {"sel_count", std::to_string(selCount)}});
   std::vector<CompileCall> calls = {callOf("sel_dq", fixed), callOf("sel_dkv", fixed)};
-  if (std::min(shape.qkDim, shape.vDim) <= 48)
+  if (hasSmallHeads(headsOf(shape)))
     calls.front().fixed["weighs_keys"] = "1";
   // The rule takes slots only where a block's keys and values fit beside others (takesSlots).
   if (selBlock * (shape.qkDim + shape.vDim) * (std::string_view(shape.dtype) == "fp32" ? 4 : 2) <= 48 << 10)
@@ -286,11 +295,12 @@ std::vector<CompileCall> cornerProblems() {
   calls.push_back(combineCall("combine_bwd", 128, 4, "fp32", 0, "softmax", 1));
   calls.push_back(combineCall("combine", 256, 128, "fp32", 1, "value", 1));
   calls.push_back(combineCall("combine_bwd", 33, 3, "fp16", 1, "sigmoid", 0));
-  for (const Shape &shape : {kShapes[1], kShapes[4], kShapes[6], kShapes[11]})
+  constexpr Shape kWideKeys = {192, 48, 16, "bf16", 1}; // small heads with the most columns of queries
+  for (const Shape &shape : {kShapes[1], kShapes[4], kShapes[6], kShapes[11], kWideKeys}) {
     for (const bool compressed : {false, true})
       addNew(calls, gradientCalls(shape, compressed));
-  for (const Shape &shape : {kShapes[1], kShapes[4], kShapes[6], kShapes[11]})
     addNew(calls, selGradientCalls(shape, shape.group == 1 ? 16 : 60, 5));
+  }
   calls.push_back(rotateCall("rotate", 64, 64, "interleaved", "fp16", 1));
   calls.push_back(rotateCall("rotate_bwd", 192, 64, "half", "bf16", 0));
   calls.push_back(rotateCall("rotate", 33, 2, "half", "fp32", 1));

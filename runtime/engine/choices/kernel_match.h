@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/manifest.h"
+#include "runtime/base/problem.h"
 #include "runtime/base/status.h"
 #include "runtime/engine/choices/problem_key.h"
 #include "runtime/model/operators.h"
@@ -25,9 +26,15 @@ inline Status checkServes(const Manifest &manifest, const ProblemKey &problem, c
     return Status::invalid("operator", manifest.op, "must be " + problem.op);
   if (manifest.target != target)
     return Status::invalid("target", manifest.target, "must be " + target);
-  for (const auto &[name, value] : manifest.fixed)
-    if (const auto wanted = problem.fixed.find(name); wanted != problem.fixed.end() && wanted->second != value)
-      return Status::invalid(name, value, "must be " + wanted->second);
+  const std::string unset = "0";
+  for (const auto &[name, value] : manifest.fixed) {
+    const auto found = problem.fixed.find(name);
+    const std::string &wanted = found != problem.fixed.end() ? found->second
+                                : isNamedOnlyWhereSet(name)  ? unset
+                                                             : value;
+    if (value != wanted)
+      return Status::invalid(name, value, "must be " + wanted);
+  }
   const auto takes = [&](std::string_view name) {
     return std::ranges::find(manifest.params, name, &ManifestParam::name) != manifest.params.end();
   };

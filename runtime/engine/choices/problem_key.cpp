@@ -26,6 +26,9 @@ void addDifferences(const std::map<std::string, Value> &own, const std::map<std:
     text.append(text.empty() ? "" : ", ").append(name);
     text.append("=" + (found == other.end() ? "none" : textOf(found->second)) + " instead of " + textOf(value));
   }
+  for (const auto &[name, value] : other)
+    if (!own.contains(name))
+      text.append(text.empty() ? "" : ", ").append(name).append("=" + textOf(value) + " instead of none");
 }
 
 } // namespace
@@ -74,6 +77,8 @@ size_t ProblemKey::fixedDifferences(const ProblemKey &other) const {
     const auto found = other.fixed.find(name);
     differences += found == other.fixed.end() || found->second != value;
   }
+  for (const auto &[name, value] : other.fixed)
+    differences += !fixed.contains(name);
   return differences;
 }
 

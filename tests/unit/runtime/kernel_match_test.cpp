@@ -32,6 +32,23 @@ TEST(KernelMatch, AKernelThatCutsSequencesAtOtherQueriesDoesNotServe) {
   EXPECT_TRUE(serves().isOk());
 }
 
+// The key of a problem leaves out what is 0 in most problems. A kernel with another value computes something else.
+TEST(KernelMatch, WhatAKeyLeavesOutIsZero) {
+  Manifest manifest;
+  manifest.op = "deltas";
+  manifest.target = "cpu";
+  ProblemKey problem;
+  problem.op = "deltas";
+  manifest.fixed["weighs_keys"] = "0";
+  EXPECT_TRUE(checkServes(manifest, problem, "cpu").isOk());
+  manifest.fixed["weighs_keys"] = "1";
+  EXPECT_EQ(checkServes(manifest, problem, "cpu").toString(), "invalid argument: weighs_keys = 1: must be 0");
+  problem.fixed["weighs_keys"] = "1";
+  EXPECT_TRUE(checkServes(manifest, problem, "cpu").isOk());
+  manifest.fixed["own"] = "1"; // of a program of one's own
+  EXPECT_TRUE(checkServes(manifest, problem, "cpu").isOk());
+}
+
 // Plans of nsa_bwd leave the rests of compressed gradients to `sum_parts`, and a later kernel reads them.
 TEST(KernelMatch, AKernelThatLacksAViewOfItsOperatorDoesNotServe) {
   for (const char *op : {"sum_parts", "attention_dq", "compress_dz"}) {

@@ -37,9 +37,10 @@ Request draw(std::mt19937_64 &random) {
   };
   Request request;
   Spec &spec = request.spec;
-  constexpr Operator kOperators[] = {Operator::kDense,  Operator::kWindow, Operator::kCompress, Operator::kCmp,
-                                     Operator::kSelect, Operator::kSel,    Operator::kCombine,  Operator::kNsa,
-                                     Operator::kDecode, Operator::kNsaBwd, Operator::kSelBwd};
+  constexpr Operator kOperators[] = {Operator::kDense,     Operator::kWindow, Operator::kCompress, Operator::kCmp,
+                                     Operator::kSelect,    Operator::kSel,    Operator::kCombine,  Operator::kNsa,
+                                     Operator::kDecode,    Operator::kNsaBwd, Operator::kSelBwd,   Operator::kDenseBwd,
+                                     Operator::kWindowBwd, Operator::kCmpBwd};
   spec.op = kOperators[random() % std::size(kOperators)];
   spec.cmpStride = random() % 2 ? 1 : 2;
   spec.cmpBlock = spec.cmpStride * (random() % 2 ? 1 : 2);
@@ -61,8 +62,9 @@ Request draw(std::mt19937_64 &random) {
   spec.layout = random() % 2 ? Layout::kDense : Layout::kPacked;
   spec.kvHeads = static_cast<int32_t>(1 + random() % 5);
   spec.queryHeads = spec.kvHeads * static_cast<int32_t>(1 + random() % 3);
-  spec.qkDim = random() % 2 ? 64 : 128;
-  spec.vDim = random() % 2 ? 64 : 128;
+  constexpr int32_t kDims[] = {32, 64, 128};
+  spec.qkDim = kDims[random() % std::size(kDims)];
+  spec.vDim = kDims[random() % std::size(kDims)];
   spec.window = static_cast<int32_t>(upTo(8));
   spec.scale = random() % 2 ? 0.0f : 0.5f;
   request.maxima = {.batch = upTo(3), .tokensQ = upTo(6), .seqlenQ = upTo(6), .seqlenK = upTo(7)};

@@ -33,6 +33,10 @@ TEST(ProblemKey, SaysHowAnotherDiffers) {
   EXPECT_FALSE(own.distanceTo(*ProblemKey::parse("window dtype=bf16 group=4 | batch=8 seqlen_k=1024")));
   EXPECT_FALSE(own.distanceTo(*ProblemKey::parse("window dtype=bf16 group=4 | batch=8 keys=1024 seqlen_q=16")));
   EXPECT_EQ(own.differenceText(own), "");
+  const ProblemKey more =
+      *ProblemKey::parse("window dtype=bf16 group=4 key_offset=1 | batch=8 seqlen_k=1024 seqlen_q=16");
+  EXPECT_EQ(own.fixedDifferences(more), 1u);
+  EXPECT_EQ(own.differenceText(more), "key_offset=1 instead of none");
   const ProblemKey dense = *ProblemKey::parse("dense dtype=bf16 | batch=8");
   EXPECT_EQ(own.fixedDifferences(dense), 2u) << "the operator and the group";
   EXPECT_EQ(own.differenceText(dense), "group=none instead of 4, seqlen_k=none instead of 1024, seqlen_q=none instead "
