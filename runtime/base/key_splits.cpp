@@ -93,25 +93,26 @@ int64_t weightParts(const Spec &spec, const Maxima &maxima) {
   return std::clamp<int64_t>(std::min(wanted, pairs / kTile), 1, KeySplits::kMost);
 }
 
-GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
+int64_t GradientParts::ofKeys(const Spec &spec, const Maxima &maxima, int64_t keys) {
   // The first keys have the most queries, so the device needs several waves of programs to be busy to the end.
   constexpr int64_t kTile = 64, kPrograms = 4 * kProgramsWanted;
-  const auto count = [&](int64_t keys) {
-    Maxima tiles = maxima;
-    tiles.seqlenQ = (keys + kTile - 1) / kTile;
-    const int64_t programs = countUpTo(kPrograms, 1, spec, tiles);
-    const int64_t pairs = bucketOf(maxima.seqlenQ) * spec.group();
-    return std::clamp<int64_t>(std::min((kPrograms + programs - 1) / programs, pairs / kTile), 1, KeySplits::kMost);
-  };
+  Maxima tiles = maxima;
+  tiles.seqlenQ = (keys + kTile - 1) / kTile;
+  const int64_t programs = countUpTo(kPrograms, 1, spec, tiles);
+  const int64_t pairs = bucketOf(maxima.seqlenQ) * spec.group();
+  return std::clamp<int64_t>(std::min((kPrograms + programs - 1) / programs, pairs / kTile), 1, KeySplits::kMost);
+}
+
+GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
   const OperatorDef &def = definitionOf(spec.op);
   const int64_t tokens = bucketOf(maxima.seqlenK), blocks = spec.compressedBlocks(tokens);
   GradientParts parts;
   if (!def.isGradient())
     return parts;
   if (def.isAttentionGradient())
-    parts.own = count(def.fields & kCmpGeometry ? blocks : tokens);
+    parts.own = ofKeys(spec, maxima, def.fields & kCmpGeometry ? blocks : tokens);
   if (def.hasBranches())
-    parts = {.own = count(tokens), .cmp = count(blocks)};
+    parts = {.own = ofKeys(spec, maxima, tokens), .cmp = ofKeys(spec, maxima, blocks)};
   if (def.fields & kPhi)
     parts.weights = weightParts(spec, maxima);
   return parts;

@@ -47,6 +47,8 @@ struct GradientParts {
   int64_t weights = 1; // of compression
 
   static GradientParts make(const Spec &spec, const Maxima &maxima);
+  // Returns how many parts the gradients of up to `keys` keys of each sequence have.
+  static int64_t ofKeys(const Spec &spec, const Maxima &maxima, int64_t keys);
 };
 
 // Queries go through kernels in chunks (runtime/engine/graph/workspace.h), and a chunk of a packed batch begins and

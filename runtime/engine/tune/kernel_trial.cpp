@@ -178,7 +178,36 @@ Status KernelTrial::prepare(double mostBytes) {
     NSA_RETURN_IF_ERROR(addTable(checkedCall, checkedLengths));
   }
   shape = {sizes.batch, sizes.seqlenQ, sizes.seqlenK};
-  return fillOperands();
+  NSA_RETURN_IF_ERROR(fillOperands());
+  return addParts();
+}
+
+// In a plan several programs share the queries that see a tile of few keys. Each of them stores a part of the
+// gradients. With one program for each tile, the fastest kernel would be the one with the smallest tiles.
+Status KernelTrial::addParts() {
+  const OperatorDef &def = definitionOf(spec.op);
+  if (!def.mayTake(View::kDkParts) || !def.mayTake(View::kDK))
+    return Status::ok();
+  Maxima sizes;
+  sizes.batch = shape.batch;
+  sizes.seqlenQ = shape.seqlenQ;
+  sizes.seqlenK = shape.seqlenK;
+  const int64_t parts = GradientParts::ofKeys(spec, sizes, spec.compressedBlocks(bucketOf(sizes.seqlenK)));
+  if (parts == 1)
+    return Status::ok();
+  timedCall.grid.splits = parts;
+  setScalar(timedCall.scalars, Scalar::kSplits, parts);
+  const int64_t rows = rowsOf(Lead::kBlocks, timedLengths);
+  for (const auto &[view, whole, columns] :
+       {std::tuple(View::kDkParts, View::kDK, spec.qkDim), {View::kDvParts, View::kDV, spec.vDim}}) {
+    const int64_t row = spec.kvHeads * columns;
+    NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer,
+                         DeviceBuffer::allocate(device, static_cast<size_t>(parts * rows * row * 4)));
+    timedCall[view] = ViewSlots::make(buffer.data(), DType::kF32, {rows * row, row, columns});
+    timedCall[whole] = {};
+    buffers.push_back(std::move(buffer));
+  }
+  return Status::ok();
 }
 
 Status KernelTrial::fillOperands() {

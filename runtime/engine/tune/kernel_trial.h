@@ -45,6 +45,8 @@ private:
   };
   Status fillOperands();
   Status fill(const Operand &operand);
+  // Of the kernel of keys of attention's gradients: the parts of gradients that the timed call writes.
+  Status addParts();
   std::vector<int32_t> drawLists(const Lengths &lengths);
   // Of the kernels of gradients of `sel`: what they take besides lists, and the parts of the gradients that they write.
   Status addIndex(KernelCall &call, const Lengths &lengths, std::span<const int32_t> lists);

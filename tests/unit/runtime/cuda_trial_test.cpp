@@ -1,4 +1,5 @@
 // What the tuner does to a GPU that its host is using, against a driver that computes nothing.
+#include "runtime/base/key_splits.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/tune/decode_trial.h"
 #include "runtime/engine/tune/kernel_trial.h"
@@ -66,6 +67,43 @@ TEST_F(CudaTrial, NothingIsDoneOnTheLegacyStream) {
   ASSERT_TRUE((*decode)->check(**kernel));
   EXPECT_GT(fake_gpu_launches() - launches, 20);
   EXPECT_EQ(fake_gpu_legacy_uses(), uses) << "all of decode's";
+}
+
+// The timed call of a kernel of keys has as many programs for each tile as a plan has. The checked call has one: its
+// results are compared, and parts are not yet results.
+TEST_F(CudaTrial, SeveralProgramsShareTheQueriesOfFewKeys) {
+  spec.op = Operator::kAttentionDkv;
+  spec.cmpBlock = spec.cmpStride = 1;
+  const test::KernelText text{.params = "param view dk_parts fp32 3\nparam gradient d_k bf16 3\nparam i32 splits\n",
+                              .grid = "splits ; 1 ; 1",
+                              .target = "sm_90a"};
+  Result<Manifest> manifest = Manifest::parse(test::manifestOf(text, spec));
+  ASSERT_TRUE(manifest) << manifest.status().toString();
+  const Result<std::shared_ptr<const LoadedKernel>> kernel =
+      LoadedKernel::load(*device, "content", std::make_shared<const Manifest>(std::move(*manifest)), test::codeOf({1}));
+  ASSERT_TRUE(kernel) << kernel.status().toString();
+  constexpr int kWhole = 5; // behind the address, strides and flags of the parts
+  fake_gpu_keep_slots(kWhole + 1);
+  for (const int64_t tokens : {64, 4096, 65536}) {
+    maxima = {1, tokens, tokens, tokens};
+    const Result<std::unique_ptr<Trial>> trial = makeKernelTrial();
+    ASSERT_TRUE(trial) << trial.status().toString();
+    ASSERT_EQ((*trial)->cut(), "") << "the timed call is smaller";
+    Spec whole = spec;
+    whole.op = Operator::kWindowBwd;
+    const int64_t parts = GradientParts::make(whole, maxima).own;
+    ASSERT_TRUE((*trial)->launchTimed(**kernel, device->ownStream()).isOk());
+    EXPECT_EQ(fake_gpu_last_grid()[0], parts) << tokens;
+    const unsigned long *slots = fake_gpu_last_slots();
+    EXPECT_EQ(slots[0] != 0, parts > 1) << tokens;
+    EXPECT_EQ(slots[1], parts > 1 ? static_cast<unsigned long>(tokens * spec.kvHeads * spec.qkDim) : 0) << tokens;
+    EXPECT_EQ(slots[kWhole] != 0, parts == 1) << "the whole gradient of " << tokens;
+    ASSERT_TRUE((*trial)->check(**kernel));
+    EXPECT_EQ(fake_gpu_last_grid()[0], 1) << tokens;
+    EXPECT_EQ(fake_gpu_last_slots()[0], 0) << tokens;
+    EXPECT_NE(fake_gpu_last_slots()[kWhole], 0) << tokens;
+  }
+  fake_gpu_keep_slots(0);
 }
 
 TEST_F(CudaTrial, TakesAShareOfWhatIsFree) {
