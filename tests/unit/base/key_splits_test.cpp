@@ -111,13 +111,14 @@ TEST(KeyWeights, AreInTheKeysOfProblemsThatNeedThem) {
   const auto weighs = [](Operator op, const Spec &given) {
     Spec spec = given;
     spec.op = op;
+    EXPECT_TRUE(spec.validate().isOk()) << spec.validate().toString();
     const Problem problem = Problem::make(spec, {1, 4096, 4096, 4096});
     const std::map<std::string, std::string> fixed = problem.fixed();
     EXPECT_EQ(problem.key().find("weighs_keys") != std::string::npos, fixed.contains("weighs_keys"));
     const auto found = fixed.find("weighs_keys");
     return found != fixed.end() && found->second == "1";
   };
-  Spec large;
+  Spec large = decodeSpec();
   large.qkDim = large.vDim = 49;
   Spec narrow = large, thin = large, biased = large;
   narrow.qkDim = 48;
