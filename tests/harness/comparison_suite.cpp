@@ -1,5 +1,6 @@
 // Plans of gradients that compare their kernels with the kernels that define them, for every device.
 #include "compiler/driver/TemplateFiles.h"
+#include "runtime/base/key_splits.h"
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tests/harness/template_folder.h"
@@ -162,6 +163,8 @@ TEST_F(GradientComparisons, AllQueriesAreComparedWhereAKernelTakesThemAtOnce) {
   listed.kvHeads = 2;
   listed.qkDim = listed.vDim = 64;
   listed.selBlock = listed.selCount = 16;
+  EXPECT_TRUE(takesSlots(listed, {.batch = 2, .tokensQ = 2000, .seqlenQ = 1000, .seqlenK = 1000}))
+      << "without slots a plan has one chunk";
   rows(listed, 1000, "deltas", 2 * 1000 * 8);
   Spec unread = smallSpec(Operator::kNsaBwd, DType::kF32);
   unread.queryHeads = 64;

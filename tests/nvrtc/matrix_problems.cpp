@@ -182,7 +182,7 @@ std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
     calls.push_back(callOf(op, fixed));
   if (hasSmallHeads(headsOf(shape)))
     calls.front().fixed["weighs_keys"] = "1";
-  else if (compressed) { // the keys of `linear` and `mlp`, beside those of `mean`
+  else if (compressed) { // `linear` and `mlp` make such keys, and `mean` makes the keys of the call above
     calls.push_back(calls.front());
     calls.back().fixed["weighs_keys"] = "1";
   }

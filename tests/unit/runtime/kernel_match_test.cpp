@@ -6,66 +6,66 @@
 namespace nsa {
 namespace {
 
-TEST(KernelMatch, AKernelThatCutsSequencesAtOtherQueriesDoesNotServe) {
+// A kernel for the CPU, and the problem for which it is stored.
+struct Stored {
+  explicit Stored(const char *op) {
+    manifest.op = problem.op = op;
+    manifest.target = "cpu";
+  }
+  Status serves() const { return checkServes(manifest, problem, "cpu"); }
+
   Manifest manifest;
-  manifest.op = "combine";
-  manifest.target = "cpu";
   ProblemKey problem;
-  problem.op = "combine";
-  const auto serves = [&] { return checkServes(manifest, problem, "cpu"); };
-  EXPECT_TRUE(serves().isOk());
+};
+
+TEST(KernelMatch, AKernelThatCutsSequencesAtOtherQueriesDoesNotServe) {
+  Stored stored("combine");
+  Manifest &manifest = stored.manifest;
+  EXPECT_TRUE(stored.serves().isOk());
   manifest.fixed["packed"] = "1";
   ManifestParam begin, step;
   begin.name = "query_begin";
   step.name = "query_step";
   manifest.params = {begin};
-  const Status refused = serves();
+  const Status refused = stored.serves();
   EXPECT_EQ(refused.code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(refused.error().field, "query_step");
   EXPECT_EQ(refused.error().value, "absent");
   EXPECT_NE(refused.error().rule.find("query_begin"), std::string::npos);
   manifest.params = {begin, step};
-  EXPECT_TRUE(serves().isOk());
+  EXPECT_TRUE(stored.serves().isOk());
   // A dense chunk has the same queries of each sequence.
   manifest.fixed["packed"] = "0";
   manifest.params = {begin};
-  EXPECT_TRUE(serves().isOk());
+  EXPECT_TRUE(stored.serves().isOk());
 }
 
 // The key of a problem leaves out what is 0 in most problems. A kernel with another value computes something else.
 TEST(KernelMatch, WhatAKeyLeavesOutIsZero) {
-  Manifest manifest;
-  manifest.op = "deltas";
-  manifest.target = "cpu";
-  ProblemKey problem;
-  problem.op = "deltas";
-  manifest.fixed["weighs_keys"] = "0";
-  EXPECT_TRUE(checkServes(manifest, problem, "cpu").isOk());
-  manifest.fixed["weighs_keys"] = "1";
-  EXPECT_EQ(checkServes(manifest, problem, "cpu").toString(), "invalid argument: weighs_keys = 1: must be 0");
-  problem.fixed["weighs_keys"] = "1";
-  EXPECT_TRUE(checkServes(manifest, problem, "cpu").isOk());
-  manifest.fixed["own"] = "1"; // of a program of one's own
-  EXPECT_TRUE(checkServes(manifest, problem, "cpu").isOk());
+  Stored stored("deltas");
+  stored.manifest.fixed["weighs_keys"] = "0";
+  EXPECT_TRUE(stored.serves().isOk());
+  stored.manifest.fixed["weighs_keys"] = "1";
+  EXPECT_EQ(stored.serves().toString(), "invalid argument: weighs_keys = 1: must be 0");
+  stored.problem.fixed["weighs_keys"] = "1";
+  EXPECT_TRUE(stored.serves().isOk());
+  stored.manifest.fixed["own"] = "1"; // of a program of one's own
+  EXPECT_TRUE(stored.serves().isOk());
 }
 
 // Plans of nsa_bwd leave the rests of compressed gradients to `sum_parts`, and a later kernel reads them.
 TEST(KernelMatch, AKernelThatLacksAViewOfItsOperatorDoesNotServe) {
   for (const char *op : {"sum_parts", "attention_dq", "compress_dz"}) {
-    Manifest manifest;
-    manifest.op = op;
-    manifest.target = "cpu";
-    ProblemKey problem;
-    problem.op = op;
+    Stored stored(op);
     for (const View view : findOperator(op)->planViews) {
-      const Status refused = checkServes(manifest, problem, "cpu");
+      const Status refused = stored.serves();
       EXPECT_EQ(refused.code(), ErrorCode::kInvalidArgument);
       EXPECT_EQ(refused.error().field, viewRule(view).name);
       EXPECT_EQ(refused.error().value, "absent");
       EXPECT_EQ(refused.error().rule, std::string("must be a parameter of each kernel of ") + op);
-      manifest.params.emplace_back().name = viewRule(view).name;
+      stored.manifest.params.emplace_back().name = viewRule(view).name;
     }
-    EXPECT_TRUE(checkServes(manifest, problem, "cpu").isOk());
+    EXPECT_TRUE(stored.serves().isOk());
   }
 }
 
