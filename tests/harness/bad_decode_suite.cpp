@@ -149,9 +149,10 @@ protected:
     int32_t value;
   };
 
-  // A step with all of the changes: one of the bad sequences is reported, and nothing of any of them moves. Their
-  // neighbours decode as ever on a GPU; on the CPU the host refuses the whole step.
-  void checkStep(const NamedTensors &right, const std::set<size_t> &bad, const std::vector<Change> &changes) {
+  // A step with all of the changes: one of the bad sequences is reported with its rule, and nothing of any of them
+  // moves. Their neighbours decode as ever on a GPU; on the CPU the host refuses the whole step.
+  void checkStep(const NamedTensors &right, const std::set<size_t> &bad, const std::vector<Change> &changes,
+                 std::string_view rule = "") {
     std::string told;
     for (const Change &change : changes)
       told += std::string(tensorName(change.name)) + "[" + std::to_string(change.index) +
@@ -173,6 +174,7 @@ protected:
       return text.find(tensorName(change.name)) != std::string::npos ||
              (change.name == T::kCuSeqlensQ && text.find("max_seqlen_q") != std::string::npos);
     })) << text;
+    EXPECT_NE(text.find(rule), std::string::npos) << text;
     if (session->isCuda())
       EXPECT_TRUE(std::ranges::any_of(bad, [&](size_t sequence) {
         return text.find("sequence " + std::to_string(sequence)) != std::string::npos;
@@ -183,10 +185,10 @@ protected:
   }
 
   // Each value alone.
-  void checkBad(size_t bad, T name, int64_t index, const std::vector<int32_t> &values) {
+  void checkBad(size_t bad, T name, int64_t index, const std::vector<int32_t> &values, std::string_view rule = "") {
     const NamedTensors right = runRight();
     for (const int32_t value : values) {
-      checkStep(right, {bad}, {{name, index, value}});
+      checkStep(right, {bad}, {{name, index, value}}, rule);
       ASSERT_FALSE(HasFailure());
     }
   }
@@ -205,7 +207,8 @@ INSTANTIATE_TEST_SUITE_P(States, BadDecode, ::testing::Values(kContiguous, kCont
                          nameOf);
 
 TEST_P(BadDecode, ALengthThatIsNoneLeavesItsSequence) {
-  checkBad(kMiddle, T::kCacheSeqlens, kMiddle, {-1, kLeast, kRoom + 1, kMost, kMost - 1});
+  checkBad(kMiddle, T::kCacheSeqlens, kMiddle, {-1, kLeast, kRoom + 1, kMost, kMost - 1},
+           "must be from 0 to the cache's room");
 }
 
 // Lengths that the cache may have, and that leave no room for the new tokens.

@@ -64,7 +64,7 @@ constexpr Mutant kStepMutants[] = {
      .file = "device/sm90/decode_exchange.cuh",
      .before = "exp2_approx((attention.state.m[head] - (top == -infinity() ? 0 : top)) * attention.scale);",
      .after = "1;",
-     .tests = "Types/DecodeLarge.ScoresNeitherOverflowNorVanish/bf16"},
+     .tests = "DecodeStep.BlocksWithoutNeighboursAreTheForward"},
     {.name = "step-weights-of-small-groups-not-transposed",
      .operators = "decode",
      .file = "device/sm90/decode_product.cuh",
@@ -126,11 +126,11 @@ constexpr Mutant kStepMutants[] = {
      .before = "if (pe.present())",
      .after = "if (false)",
      .tests = "DecodeStep.HeadsOf128AreTheForward"},
-    {.name = "step-new-tokens-not-seen-by-later-ones",
+    {.name = "step-new-tokens-all-read-as-the-last",
      .operators = "decode",
      .file = "device/sm90/decode_loader.cuh",
-     .before = "exists && token >= place.cached();",
-     .after = "exists && token == place.position;",
+     .before = "{place.q_entry, place.q_time + token - place.position, true}",
+     .after = "{place.q_entry, place.q_time, true}",
      .tests = "DecodeStep.SeveralTokensAreTheForward"},
 };
 
