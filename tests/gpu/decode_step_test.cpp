@@ -48,6 +48,16 @@ TEST_F(DecodeStep, HeadsOf128AreTheForward) { checkLongCaches(1); }
 // One of several new tokens may complete a compressed block.
 TEST_F(DecodeStep, SeveralTokensAreTheForward) { checkLongCaches(8); }
 
+// A plan of so many tokens that the main team attends the window, in clusters that are large enough for wide warps.
+TEST_F(DecodeStep, SeveralTokensOfALongPlanAreTheForward) {
+  Spec spec = largeSpec(16);
+  spec.kvHeads = 4;
+  spec.queryHeads = 64;
+  decode(tools::drawInputs(spec, {{1300}, {1300}}, freshSeed()), {.room = 57600, .pageSize = 64, .seed = 3},
+         evenly(1300, 8));
+  EXPECT_EQ(description["launches"].back().value("config", "").find("cluster=3 "), 0u) << description.dump(2);
+}
+
 // Heads of a group are the columns of products, and not the rows.
 TEST_F(DecodeStep, GroupsOfUpToEightHeadsAreTheForward) {
   for (const int32_t group : {1, 8})

@@ -65,7 +65,7 @@
 //! const   page_count = page_size == 0 ? 0 : ceildiv(room, max(page_size, 1))
 //! const   table_entries = page_count <= 4096 ? page_count : 0
 // Maxima and sums of the warps for each head, addresses of rows, barriers and gaps.
-//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 3072 + 768 + 1024
+//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 3072 + 1024 + 1024
 //! const   query_bytes = (1 + compressed) * heads * (2 * qk_pad + 16)
 //! const   fixed_bytes = exchange_bytes + rank_bytes + received_bytes + rest_bytes + query_bytes
 // A stage of a ring has one piece of 16 keys, and then 16 columns of the results of all heads.
@@ -89,7 +89,7 @@
 //! cost    turns * (80 + pieces * 12 / stages)
 //! shared  shared_bytes
 //! grid    cluster * max_seqlen_q, kv_heads, batch
-//! const   all_threads = window_team ? 512 : 384
+//! const   all_threads = window_team ? (group > 8 ? 512 : 480) : 384
 //! threads all_threads
 //! param view q dtype 3
 //! param view q_cmp dtype 3

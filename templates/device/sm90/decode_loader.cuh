@@ -16,19 +16,22 @@ namespace nsa {
 
 template <typename Team, typename Arguments> struct DecodeLoader {
   using T = typename Team::Element;
-  static constexpr int32 kParts = 16; // lanes that copy a row
-  static constexpr int32 kRowsAtOnce = kWarpSize / kParts;
   static constexpr int32 kLanes = kChunkBytes / static_cast<int32>(sizeof(T)); // elements of a chunk
+  static constexpr int32 kMostChunks = (Team::kQkDim > Team::kVDim ? Team::kQkDim : Team::kVDim) / kLanes; // of a row
+  static constexpr int32 kParts = kMostChunks > 8 ? 16 : kMostChunks > 4 ? 8 : 4; // lanes that copy a row
+  static constexpr int32 kRowsAtOnce = kWarpSize / kParts;
   static constexpr bool kPaged = Team::Facts::kPageSize > 0;
 
   NSA_DEVICE DecodeLoader(const Arguments &args, DecodeRing<Team> &ring, int32 loader)
       : args(args), place(ring.place), memory(ring.memory), ring(ring), loader(loader) {}
 
-  // Loads the loader's pieces. If a list is to be made, the last ones wait for it. The first one does not wait until
-  // the pages are checked, because its load takes as long as all that others do before. It finds pages in global
-  // memory, and waits if the new compressed row may be a part of it. Returns false if a page does not exist.
+  // Loads the loader's pieces. If a list is to be made, the last ones wait for it, but forced blocks do not. The first
+  // piece does not wait until the pages are checked, because its load takes as long as all that others do before. It
+  // finds pages in global memory, and waits if the new compressed row may be a part of it. Returns false if a page does
+  // not exist.
   NSA_DEVICE bool run() {
     bool lacks_list = Team::attends(kSel) && Team::kRanks && place.ranks;
+    bool lacks_forced = lacks_list;
     int32 piece = loader;
 #pragma unroll 1
     while (true) {
@@ -37,6 +40,11 @@ template <typename Team, typename Arguments> struct DecodeLoader {
       const bool is_last = piece >= ring.pieces();
       if (!begun && (piece != loader || is_last || (Team::kReadsCompressed && place.uses_fresh())) && !begins())
         return false;
+      if (is_last && lacks_forced) {
+        lacks_forced = false;
+        list_forced();
+        continue;
+      }
       if (is_last) {
         if (!lacks_list)
           break;
@@ -59,6 +67,19 @@ template <typename Team, typename Arguments> struct DecodeLoader {
   }
 
 private:
+  // Writes the forced blocks into the list, where their score puts them in front of all others and in ascending order.
+  // So their keys are loaded while the list is made. All loaders write the same numbers, and the main team writes them
+  // once more. A loader does it when its other pieces are on their way, so that these do not wait for it.
+  NSA_DEVICE void list_forced() {
+    const int32 forced = min(args.init_blocks + args.local_blocks, place.listed);
+    const int32 first_local = place.blocks - args.local_blocks - args.init_blocks; // without those before it
+#pragma unroll 1
+    for (int32 i = static_cast<int32>(threadIdx.x) % kWarpSize; i < forced; i += kWarpSize)
+      memory.list()[i] = i < args.init_blocks ? i : first_local + i;
+    __syncwarp();
+    ring.add_forced(forced);
+  }
+
   // Waits until the pages are checked. Returns false if one of them does not exist.
   NSA_DEVICE bool begins() {
     begun = true;
@@ -271,8 +292,8 @@ private:
     constexpr int32 kKChunks = Team::kQkDim / kLanes;
     constexpr int32 kVChunks = Team::kVDim / kLanes;
     // A copy is an access to memory that no load may pass, so the addresses of several copies are loaded first.
-    constexpr int32 kAtOnce = 4;
-    static_assert(kPieceKeys % (kAtOnce * kRowsAtOnce) == 0, "all turns copy as many rows");
+    constexpr int32 kTurns = kPieceKeys / kRowsAtOnce;
+    constexpr int32 kAtOnce = kTurns < 4 ? kTurns : 4;
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     const int32 part = lane % kParts;
     const int32 row = lane / kParts;

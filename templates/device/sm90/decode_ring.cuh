@@ -81,10 +81,10 @@ template <typename Team> struct DecodeRing {
 
   // The list of selected blocks is known, and so is the rest of the stream. Every kCluster-th block of the list is the
   // block's own. Without a choice the list has all blocks, and is not stored.
-  NSA_DEVICE void add_selected() {
-    const int32 entries = (place.listed - place.rank + Team::kCluster - 1) / Team::kCluster;
-    sel_keys = max(entries, 0) * Team::Facts::kSelBlock;
-  }
+  NSA_DEVICE void add_selected() { sel_keys = own_keys(place.listed); }
+
+  // The first `entries` of the list are known. The stream goes on with the pieces that they fill.
+  NSA_DEVICE void add_forced(int32 entries) { sel_keys = own_keys(entries) / kPieceKeys * kPieceKeys; }
 
   NSA_DEVICE int32 sel_pieces() const { return pieces_of(sel_keys); }
   NSA_DEVICE int32 pieces() const { return cmp_pieces + win_pieces + sel_pieces(); }
@@ -113,6 +113,11 @@ template <typename Team> struct DecodeRing {
   NSA_DEVICE int32 selected_token(int32 key) const {
     const int32 entry = key / Team::Facts::kSelBlock * Team::kCluster + place.rank;
     return listed_block(entry) * Team::Facts::kSelBlock + key % Team::Facts::kSelBlock;
+  }
+
+  // The keys of the block in the first `entries` of the list.
+  NSA_DEVICE int32 own_keys(int32 entries) const {
+    return max((entries - place.rank + Team::kCluster - 1) / Team::kCluster, 0) * Team::Facts::kSelBlock;
   }
 
   const DecodePlace &place;

@@ -33,12 +33,15 @@ template <typename Facts_> struct DecodeShape {
   using Element = typename Facts::Element;
 
   // The warps of a block in their order: those of the main team, of the window's team if there is one, the loaders of
-  // both (decode_loader.cuh), and the clerk, who keeps the books of the cache (decode_append.cuh).
+  // both (decode_loader.cuh), and the clerk, who keeps the books of the cache (decode_append.cuh). Pieces of few heads
+  // need so few instructions that the main team waits for its loaders. It has one more there, and the window's team is
+  // smaller.
   static constexpr bool kHasWindowTeam = Facts::kWindowTeam != 0;
+  static constexpr bool kFewHeads = Facts::kGroup <= 8;
   static constexpr int32 kMainWarps = 8;
-  static constexpr int32 kWindowWarps = kHasWindowTeam ? 4 : 0;
+  static constexpr int32 kWindowWarps = !kHasWindowTeam ? 0 : kFewHeads ? 2 : 4;
   static constexpr int32 kAttendingThreads = (kMainWarps + kWindowWarps) * kWarpSize;
-  static constexpr int32 kMainLoaders = kHasWindowTeam ? 2 : 3;
+  static constexpr int32 kMainLoaders = kHasWindowTeam && !kFewHeads ? 2 : 3;
   static constexpr int32 kWindowLoaders = kHasWindowTeam ? 1 : 0;
   static constexpr int32 kClerk = kMainWarps + kWindowWarps + kMainLoaders + kWindowLoaders;
   static constexpr int32 kAllThreads = (kClerk + 1) * kWarpSize;

@@ -45,10 +45,15 @@ template <typename Facts, bool kIsWindow_> struct TeamShape : DecodeShape<Facts>
   // A warp attends pieces of 16 keys for the heads of a product. The warps of the same heads deal the pieces out among
   // them, one after the other. If all columns of V would take more registers than a thread has, or if there are more
   // warps than stages, some warps attend the same piece: they make the same scores and divide the columns.
+  //
+  // A thread has registers for 128 columns where the block has no window's team. But each warp holds a stage, so fewer
+  // pieces are on their way. Clusters of one or two blocks serve many sequences, and their keys come too late then.
   static constexpr int32 kHeadWarps = kWarps / Shape::kHeadTiles; // for the same heads
+  static constexpr bool kAttendsWide = !Shape::kHasWindowTeam && Shape::kCluster > 2;
+  static constexpr int32 kMostColumns = kAttendsWide ? 128 : Shape::Product::kMostColumns;
   NSA_DEVICE static constexpr int32 column_warps() {
     int32 warps = 1;
-    while (warps < kHeadWarps && (Shape::kVPad > warps * Shape::Product::kMostColumns || kHeadWarps > warps * kStages))
+    while (warps < kHeadWarps && (Shape::kVPad > warps * kMostColumns || kHeadWarps > warps * kStages))
       warps *= 2;
     return warps;
   }
