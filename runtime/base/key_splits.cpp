@@ -50,6 +50,11 @@ bool hasManyQueries(const Spec &spec, const Maxima &maxima) {
   return kManyShares * programsOf(spec, maxima) >= kProgramsWanted;
 }
 
+int32_t stepTokens(const Spec &spec) {
+  const bool compresses = (spec.branches & (kBranchCmp | kBranchSel)) != 0;
+  return compresses ? std::min(kStepTokens, spec.cmpStride) : kStepTokens;
+}
+
 int64_t stepPairs(const Spec &spec, const Maxima &maxima) {
   constexpr int64_t kMostPairs = 1024;
   return countUpTo(kMostPairs, 1, spec, maxima);

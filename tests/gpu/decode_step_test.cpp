@@ -35,7 +35,7 @@ protected:
     for (const CmpKind kind : kinds)
       for (const int32_t page : {0, 64}) {
         const OperatorInputs history = tools::drawInputs(largeSpec(group, kind), {{1300}, {1300}}, freshSeed());
-        decode(history, {.room = 1344, .pageSize = page, .seed = 3}, evenly(1300, most));
+        decode(history, {.room = 1344, .mostNew = most, .pageSize = page, .seed = 3}, evenly(1300, most));
         ASSERT_FALSE(HasFailure());
         ASSERT_EQ(description["launches"].size(), 1u) << description.dump(2);
         EXPECT_EQ(description["launches"].back().value("operator", ""), kStepTemplate);
@@ -53,8 +53,8 @@ TEST_F(DecodeStep, SeveralTokensOfALongPlanAreTheForward) {
   Spec spec = largeSpec(16);
   spec.kvHeads = 4;
   spec.queryHeads = 64;
-  decode(tools::drawInputs(spec, {{1300}, {1300}}, freshSeed()), {.room = 57600, .pageSize = 64, .seed = 3},
-         evenly(1300, 8));
+  decode(tools::drawInputs(spec, {{1300}, {1300}}, freshSeed()),
+         {.room = 57600, .mostNew = 8, .pageSize = 64, .seed = 3}, evenly(1300, 8));
   EXPECT_EQ(description["launches"].back().value("config", "").find("cluster=3 "), 0u) << description.dump(2);
 }
 
@@ -74,7 +74,7 @@ TEST_F(DecodeStep, BlocksWithoutNeighboursAreTheForward) {
     spec.selCount = 4;
     const std::vector<int64_t> lengths(64, 100);
     decode(tools::drawInputs(spec, {lengths, lengths}, freshSeed()), {.room = 128, .pageSize = 64, .seed = 3},
-           evenly(100, 8));
+           evenly(100, 1));
     ASSERT_FALSE(HasFailure());
     EXPECT_EQ(description["launches"].back().value("config", "").find("cluster=1 "), 0u) << description.dump(2);
   }

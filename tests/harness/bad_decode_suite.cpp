@@ -31,7 +31,7 @@ class BadDecode : public DecodeTest, public ::testing::WithParamInterface<Decode
 protected:
   // A compressed block becomes whole with the last step.
   static constexpr int64_t kBatch = 3, kTokens = 72, kRoom = 80, kPage = 16, kPages = kRoom / kPage;
-  static inline const auto kNew = static_cast<int32_t>(servedNew(2));  // tokens of a step
+  static constexpr int32_t kNew = 2;                                   // tokens of a step
   static constexpr size_t kFirst = 0, kMiddle = 1, kLast = kBatch - 1; // sequences
 
   void SetUp() override {

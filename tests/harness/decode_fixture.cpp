@@ -25,11 +25,12 @@ Spec smallSpec(DType dtype) {
 
 void DecodeTest::feed(const OperatorInputs &history, const CacheShape &wanted, const NextCounts &nextWanted) {
   CacheShape shape = wanted;
-  shape.mostNew = servedNew(shape.mostNew);
+  shape.mostNew = servedNew(history.spec, shape.mostNew);
   const NextCounts next = [&](const DecodeRun &run) {
     std::vector<int64_t> counts = nextWanted(run);
     for (int64_t &count : counts)
-      count = servedNew(count);
+      count = servedNew(history.spec, count);
+    EXPECT_LE(*std::ranges::max_element(counts), shape.mostNew) << "the plan is for fewer new tokens";
     return counts;
   };
   Result<DecodeRun> run = DecodeRun::open(session->accelerator(), history, shape, tools::allOutputs(Operator::kDecode));

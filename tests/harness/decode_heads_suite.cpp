@@ -114,7 +114,8 @@ protected:
     return {.room = (least + page - 1) / page * page, .mostNew = shape.mostNew, .pageSize = shape.pageSize, .seed = 11};
   }
   static Maxima maxima(const HeadsShape &shape) {
-    return {shape.batch, shape.batch * servedNew(shape.mostNew), servedNew(shape.mostNew), cacheOf(shape).room};
+    const int64_t most = servedNew(decodeSpec(shape), shape.mostNew);
+    return {shape.batch, shape.batch * most, most, cacheOf(shape).room};
   }
 };
 INSTANTIATE_TEST_SUITE_P(Heads, DecodeHeads, ::testing::ValuesIn(headsShapes()),

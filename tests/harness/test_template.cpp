@@ -41,7 +41,9 @@ int32_t servedGroup(int32_t group) {
   return servesGroup(group) ? group : static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(group)));
 }
 
-int64_t servedNew(int64_t most) { return isStep() ? std::min<int64_t>(most, 1) : most; }
+int64_t servedNew(const Spec &spec, int64_t most) {
+  return isStep() ? std::min<int64_t>(most, stepTokens(spec)) : most;
+}
 
 Maxima servedMaxima(const Spec &spec, Maxima maxima) {
   if (!isByHand() || isStep() || !attends(spec.op))

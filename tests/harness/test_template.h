@@ -27,7 +27,7 @@ const std::vector<DType> &servedTypes();
 // `group`, or the next larger number of heads in a group that the template serves.
 int32_t servedGroup(int32_t group);
 // How many new tokens a step of decode adds to a sequence at most: `most`, or fewer if the template serves fewer.
-int64_t servedNew(int64_t most);
+int64_t servedNew(const Spec &spec, int64_t most);
 // Maxima with enough sequences for the template to serve: a template that requires many rows does not serve a plan for
 // few. A plan serves calls with fewer sequences than its maxima have.
 Maxima servedMaxima(const Spec &spec, Maxima maxima);

@@ -59,14 +59,11 @@ constexpr bool isWayOfDq(std::string_view name) { return name == kSlotsVariant |
 // a bucket, so the greatest length of the bucket is compared.
 bool slotsPay(const StoredRoute &route, const Maxima &maxima);
 
-// One kernel, `decode_step`, can do a whole step of decode. It serves up to kStepTokens new tokens of each sequence,
-// which complete one compressed block at most. Returns whether it serves a plan. It serves no plan with
-// batch_invariant, because its code depends on the sizes of the plan.
+// One kernel, `decode_step`, can do a whole step of decode, with up to stepTokens new tokens of each sequence. Returns
+// whether it serves a plan. It serves no plan with batch_invariant, because its code depends on the sizes of the plan.
 inline constexpr std::string_view kStepVariant = "decode_step", kStepTarget = "sm_90a";
 inline bool stepServes(const Spec &spec, const Maxima &maxima) {
-  const bool compresses = (spec.branches & (kBranchCmp | kBranchSel)) != 0;
-  return definitionOf(spec.op).hasCache && !spec.batchInvariant &&
-         maxima.seqlenQ <= (compresses ? std::min(kStepTokens, spec.cmpStride) : kStepTokens);
+  return definitionOf(spec.op).hasCache && !spec.batchInvariant && maxima.seqlenQ <= stepTokens(spec);
 }
 // Returns whether force_variant names `decode_step`, and the kernel serves a plan. Where force_variant names
 // anything else, such as a template, a plan has the other kernels of decode.
