@@ -25,7 +25,8 @@ bool hasManyRows(const Spec &spec, const Maxima &maxima);
 
 // The most new tokens of a sequence that the kernel `decode_step` serves.
 inline constexpr int32_t kStepTokens = 8;
-// Returns the same for a spec. The new tokens complete one compressed block at most.
+// Returns how many new tokens of a sequence `decode_step` serves with a spec. They complete one compressed block at
+// most.
 int32_t stepTokens(const Spec &spec);
 // Returns how many new tokens of all kv heads a step of decode has, at most 1024. The numbers of sequences, tokens and
 // heads are rounded up to powers of two. The kernel `decode_step` is compiled for this number of clusters.

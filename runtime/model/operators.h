@@ -48,7 +48,7 @@ enum class Operator : int {
   kChoose,     // chooses the selected blocks
   kAscend,     // writes the chosen blocks as an ascending list for the caller
   kMerge,      // merges the results of the splits, and the branches by their gates
-  kDecodeStep, // decode of one new token of each sequence, in one launch
+  kDecodeStep, // decode of a few new tokens of each sequence, in one launch
   // The kernels of the gradients of attention.
   kDeltas,
   kAttentionDq,

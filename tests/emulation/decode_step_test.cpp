@@ -77,8 +77,8 @@ protected:
         test.added.push_back(number(0, test.tokens));
     const int windows[] = {1, 7, 60, 64, 512, 100000};
     test.window = windows[number(0, 5)];
-    test.initBlocks = number(0, 1);
-    test.localBlocks = number(1, 2);
+    test.localBlocks = std::min(number(1, 3), p.selCount);
+    test.initBlocks = std::min(number(0, 3), p.selCount - test.localBlocks);
     test.onePool = number(0, 2) == 0;
     test.ownQCmp = number(0, 2) == 0;
     test.outputs = number(0, 5) != 0;

@@ -59,7 +59,7 @@ enum class Role : uint8_t {
   kSumSlots,
   kZeroQueries, // gradients of what no branch reads
   kZeroWeights,
-  kStep, // all of decode's work for one new token of each sequence
+  kStep, // all of decode's work for a few new tokens of each sequence
   kMain  // the kernel of an operator that is a single kernel
 };
 inline constexpr int kRoles = 40;

@@ -65,12 +65,12 @@
 //! const   page_count = page_size == 0 ? 0 : ceildiv(room, max(page_size, 1))
 //! const   table_entries = page_count <= 4096 ? page_count : 0
 // Maxima and sums of the warps for each head, addresses of rows, barriers and gaps.
-//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 3072 + 1024 + 1024
+//! const   rest_bytes = 4 * roundup(sel_count, 4) + 2 * (qk_dim + v_dim) + 4 * table_entries + 3072 + 768 + 1024
 //! const   query_bytes = (1 + compressed) * heads * (2 * qk_pad + 16)
 //! const   fixed_bytes = exchange_bytes + rank_bytes + received_bytes + rest_bytes + query_bytes
 // A stage of a ring has one piece of 16 keys, and then 16 columns of the results of all heads.
 //! const   piece_bytes = max(16 * (2 * (qk_pad + v_pad) + 32), 96 * heads)
-// The window has a team of its own where another branch is attended beside it, where four warps have registers for the
+// The window has a team of its own where another branch is attended beside it, where its warps have registers for the
 // results of all heads, where its four pieces fit beside eight of the main team, and where the main team has so few
 // pieces that latency counts more than instructions.
 //! const   pieces = ceildiv((compressed ? ceildiv(room, cmp_stride) : 0) + sel_count * sel_block, 16 * cluster)

@@ -4,9 +4,10 @@
 // The loaders deal the pieces out among them. Each lane finds one row of the key and of the value, and hands its place
 // to the lanes that copy neighbouring parts of the row.
 //
-// Most pieces are rows that all lie in the pools. Two rows need five or six instructions (copy_pool_rows), and what is
-// the same for all rows of a branch is computed once. The others have rows of the call's tensors, rows of zeros, or
-// rows that do not begin at multiples of 16 bytes. Their addresses pass through shared memory.
+// Most pieces are rows that all lie in the pools. A warp copies two to eight rows with five or six instructions
+// (copy_pool_rows), and what is the same for all rows of a branch is computed once. The others have rows of the call's
+// tensors, rows of zeros, or rows that do not begin at multiples of 16 bytes. Their addresses pass through shared
+// memory.
 #pragma once
 
 #include "sm90/decode_ring.cuh"

@@ -186,7 +186,8 @@ NSA_DEVICE void propose_blocks(const DecodeMemory<Team> &memory, const DecodePla
   push_candidates(memory, place);
 }
 
-// Ranks the candidates and writes the list, best first. Where blocks have proposed only their best, candidates that
+// Ranks the candidates and writes the list, best first. Forced blocks stand in front of all others in ascending order,
+// and loaders rely on it (DecodeLoader::list_forced). Where blocks have proposed only their best, candidates that
 // cannot be listed are left out before. What a block sent behind its own selection blocks has no place in the list.
 template <typename Team> NSA_DEVICE void make_list(const DecodeMemory<Team> &memory, const DecodePlace &place) {
   const float *scores = memory.floats(Team::kCandidateScoresAt);

@@ -33,9 +33,11 @@ template <typename Facts_> struct DecodeShape {
   using Element = typename Facts::Element;
 
   // The warps of a block in their order: those of the main team, of the window's team if there is one, the loaders of
-  // both (decode_loader.cuh), and the clerk, who keeps the books of the cache (decode_append.cuh). Pieces of few heads
-  // need so few instructions that the main team waits for its loaders. It has one more there, and the window's team is
-  // smaller.
+  // both (decode_loader.cuh), and the clerk, who keeps the books of the cache (decode_append.cuh).
+  //
+  // A block without a window's team has three loaders. Beside a window's team the main team has two. Groups of up to
+  // eight heads need few instructions for a piece, so there the main team has three loaders, and the window's team has
+  // two warps.
   static constexpr bool kHasWindowTeam = Facts::kWindowTeam != 0;
   static constexpr bool kFewHeads = Facts::kGroup <= 8;
   static constexpr int32 kMainWarps = 8;

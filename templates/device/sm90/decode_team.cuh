@@ -46,10 +46,11 @@ template <typename Facts, bool kIsWindow_> struct TeamShape : DecodeShape<Facts>
   // them, one after the other. If all columns of V would take more registers than a thread has, or if there are more
   // warps than stages, some warps attend the same piece: they make the same scores and divide the columns.
   //
-  // A thread has registers for 128 columns where the block has no window's team. But each warp holds a stage, so fewer
-  // pieces are on their way. Clusters of one or two blocks serve many sequences, and their keys come too late then.
+  // Without a window's team a thread has registers for 128 columns. Each warp holds a stage while it attends, so wide
+  // warps leave fewer stages for pieces that are on their way. On an H200 they are faster in clusters of three blocks
+  // with twelve stages, and slower in smaller clusters.
   static constexpr int32 kHeadWarps = kWarps / Shape::kHeadTiles; // for the same heads
-  static constexpr bool kAttendsWide = !Shape::kHasWindowTeam && Shape::kCluster > 2;
+  static constexpr bool kAttendsWide = !kIsWindow && attends(kWin) && Shape::kCluster > 2 && kStages > kHeadWarps;
   static constexpr int32 kMostColumns = kAttendsWide ? 128 : Shape::Product::kMostColumns;
   NSA_DEVICE static constexpr int32 column_warps() {
     int32 warps = 1;

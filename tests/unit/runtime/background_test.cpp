@@ -258,12 +258,12 @@ TEST_F(BackgroundTest, AProcessEndsWithoutWaitingForIt) {
 #endif
   options.templateDir = "";
   options.tuneBudgetSeconds = 600;
-  maxima = {1, 65536, 65536, 65536}; // a tuning takes seconds, also if no kernel is compiled
+  maxima = {1, 65536, 65536, 65536}; // a tuning takes seconds, even if no kernel is compiled
   for (const int milliseconds : {0, 30, 200, 600}) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      alarm(60);
+      alarm(60); // ends a child that waits for its tuning
       options.missPolicy = MissPolicy::kBackground;
       Result<EnginePointer> engine = Engine::open(options, test::noVariable);
       if (!engine || !(*engine)->plan(spec, maxima, nullptr).isOk())
