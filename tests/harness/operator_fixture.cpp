@@ -54,6 +54,10 @@ std::span<const std::byte> headOf(const Spec &spec, const tools::HostTensor &ten
       .subspan(static_cast<size_t>(timeOffset(spec, tensor, batch, time) + head * bytes), static_cast<size_t>(bytes));
 }
 
+bool sameBytes(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
 void fill(DType dtype, std::span<std::byte> elements, double value) {
   for (int64_t i = 0; i < static_cast<int64_t>(elements.size()) / dtypeBytes(dtype); ++i)
     reference::storeElement(dtype, elements.data(), i, value);
@@ -267,8 +271,8 @@ void OperatorTest::expectSameQuery(const Spec &spec, const NamedTensors &outputs
       continue;
     const int64_t heads = tensor.shape[spec.layout == Layout::kPacked ? 1 : 2];
     for (int64_t head = 0; head < heads; ++head)
-      EXPECT_TRUE(std::ranges::equal(headOf(spec, tensor, sequence.batch, sequence.queryBegin + query, head),
-                                     headOf(spec, others.at(name), sequence.batch, sequence.queryBegin + query, head)))
+      EXPECT_TRUE(sameBytes(headOf(spec, tensor, sequence.batch, sequence.queryBegin + query, head),
+                            headOf(spec, others.at(name), sequence.batch, sequence.queryBegin + query, head)))
           << tensorName(name) << " of query " << query << " at position " << sequence.position(query) << ", head "
           << head;
   }
@@ -324,8 +328,8 @@ void OperatorTest::checkInfluence(const tools::PlanHandle &plan, const OperatorI
             if (!spec.hasBranch(1 << branch))
               continue;
             const int64_t time = sequence.queryBegin + query;
-            ASSERT_EQ(!std::ranges::equal(headOf(spec, after.at(outputs[branch]), sequence.batch, time, head),
-                                          headOf(spec, before.at(outputs[branch]), sequence.batch, time, head)),
+            ASSERT_EQ(!sameBytes(headOf(spec, after.at(outputs[branch]), sequence.batch, time, head),
+                                 headOf(spec, before.at(outputs[branch]), sequence.batch, time, head)),
                       i == token.sequence && allowed[branch])
                 << tensorName(outputs[branch]) << ": token " << token.time << " of sequence " << token.sequence
                 << ", query " << query << " of sequence " << i << ", head " << head;

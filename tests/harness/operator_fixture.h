@@ -25,6 +25,8 @@ std::span<std::byte> timeOf(const Spec &spec, tools::HostTensor &tensor, int64_t
 std::span<std::byte> headOf(const Spec &spec, tools::HostTensor &tensor, int64_t batch, int64_t time, int64_t head);
 std::span<const std::byte> headOf(const Spec &spec, const tools::HostTensor &tensor, int64_t batch, int64_t time,
                                   int64_t head);
+// Whether both have the same bytes. Tests are compiled without optimisation, so memcmp is much faster than a loop.
+bool sameBytes(std::span<const std::byte> a, std::span<const std::byte> b);
 // Sets all elements to one value.
 void fill(DType dtype, std::span<std::byte> elements, double value);
 // Element `index` of a tensor of any type.

@@ -108,8 +108,8 @@ TEST_P(Properties, AllHeadsOfAGroupAttendTheSameBlocks) {
         const std::span<const int32_t> list = lists.at(sequence.firstRow + query, head / spec.group());
         const bool isListed = std::ranges::find(list, block) != list.end();
         const int64_t time = sequence.queryBegin + query;
-        ASSERT_EQ(!std::ranges::equal(headOf(spec, after.at(T::kOSel), sequence.batch, time, head),
-                                      headOf(spec, before.at(T::kOSel), sequence.batch, time, head)),
+        ASSERT_EQ(!sameBytes(headOf(spec, after.at(T::kOSel), sequence.batch, time, head),
+                             headOf(spec, before.at(T::kOSel), sequence.batch, time, head)),
                   isListed)
             << "block " << block << ", query " << query << ", head " << head;
       }
