@@ -1,4 +1,5 @@
 // A captured step of decode, replayed while the sequence grows from nothing to the greatest length of the plan.
+#include "runtime/base/key_splits.h"
 #include "runtime/cuda/context.h"
 #include "tests/gpu/graph_api.h"
 #include "tests/harness/attention_case.h"
@@ -11,7 +12,8 @@ namespace {
 
 class DecodeReplay : public DecodeTest {
 protected:
-  // Captures a step for one new token, and replays it for each token of the history.
+  // Captures a step for the most new tokens of the plan, and replays it until the whole history is in the cache. The
+  // history has a multiple of so many tokens.
   void replayAll(const OperatorInputs &history, const CacheShape &shape) {
     Result<const cuda::Driver *> driver = cuda::Driver::get();
     ASSERT_TRUE(driver.isOk());
@@ -34,8 +36,9 @@ protected:
 
     const int64_t tokens = history.extents.timeQ;
     GraphExec exec = nullptr;
-    for (int64_t token = 0; token < tokens; ++token) {
-      const Status fed = run->feed(std::vector<int64_t>(static_cast<size_t>(history.extents.batch), 1));
+    ASSERT_EQ(tokens % shape.mostNew, 0);
+    for (int64_t token = 0; token < tokens; token += shape.mostNew) {
+      const Status fed = run->feed(std::vector<int64_t>(static_cast<size_t>(history.extents.batch), shape.mostNew));
       ASSERT_TRUE(fed.isOk()) << fed.toString();
       if (!exec) {
         ASSERT_EQ(api.beginCapture(stream, GraphApi::kCaptureGlobal), cuda::kSuccess);
@@ -58,19 +61,29 @@ protected:
   }
 };
 
-TEST_F(DecodeReplay, OfOneGraphOverTenThousandLengthsAreTheForward) {
+Spec smallHeads() {
   Spec spec;
   spec.op = Operator::kNsa;
   spec.dtype = DType::kBf16;
   spec.queryHeads = 2;
   spec.kvHeads = 1;
   spec.qkDim = spec.vDim = 64;
+  return spec;
+}
+
+TEST_F(DecodeReplay, OfOneGraphOverTenThousandLengthsAreTheForward) {
   const int64_t tokens = maxTokens(10000);
-  const OperatorInputs history = tools::drawInputs(spec, {{tokens}, {tokens}}, freshSeed());
+  const OperatorInputs history = tools::drawInputs(smallHeads(), {{tokens}, {tokens}}, freshSeed());
   for (const int32_t page : {0, 64}) {
     SCOPED_TRACE(page ? "paged" : "contiguous");
     ASSERT_NO_FATAL_FAILURE(replayAll(history, {.room = tokens, .pageSize = page, .seed = freshSeed()}));
   }
+}
+
+TEST_F(DecodeReplay, OfSeveralTokensAreTheForward) {
+  const int64_t most = kStepTokens, tokens = maxTokens(2000) / most * most;
+  const OperatorInputs history = tools::drawInputs(smallHeads(), {{tokens}, {tokens}}, freshSeed());
+  ASSERT_NO_FATAL_FAILURE(replayAll(history, {.room = tokens, .mostNew = most, .pageSize = 64, .seed = freshSeed()}));
 }
 
 } // namespace
