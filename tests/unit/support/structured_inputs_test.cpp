@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <random>
 #include <set>
 
 namespace nsa::tools {
@@ -23,8 +24,9 @@ Spec usualSpec() {
   return spec;
 }
 
-OperatorInputs draw(const Spec &spec, const SequenceLengths &lengths, const StructureChoice &choice) {
-  Result<OperatorInputs> inputs = drawStructuredInputs(spec, lengths, choice, test::freshSeed());
+OperatorInputs draw(const Spec &spec, const SequenceLengths &lengths, const StructureChoice &choice,
+                    uint64_t seed = test::freshSeed()) {
+  Result<OperatorInputs> inputs = drawStructuredInputs(spec, lengths, choice, seed);
   EXPECT_TRUE(inputs) << inputs.status().toString();
   return std::move(*inputs);
 }
@@ -134,7 +136,8 @@ TEST(StructuredInputs, RandomOnesAgreeInTheForcedBlocksOnly) {
 }
 
 // One draw has few clusters and few centers, whose likeness decides for all of its queries: a draw in twenty had 5 % of
-// its pairs in between. So what is said of shares is said of several draws together.
+// its pairs in between. So what is said of shares is said of several draws together. A repeated run has one seed, so
+// the seeds of the draws come from a generator.
 constexpr int kDraws = 8;
 
 // A query of noise likes the needle's one content or dislikes it, each half of the time, and a block must be better
@@ -144,9 +147,10 @@ TEST(StructuredInputs, TheLastQueriesFindTheNeedle) {
   const Spec spec = usualSpec();
   constexpr int64_t kQueries = 256, kNeedle = 1000;
   int others = 0, found = 0;
+  std::mt19937_64 random(test::freshSeed());
   for (int drawn = 0; drawn < kDraws; ++drawn) {
-    const OperatorInputs inputs =
-        draw(spec, {{kQueries, kQueries}, {4096, 4096}}, {.structure = Structure::kNeedle, .needlePosition = kNeedle});
+    const OperatorInputs inputs = draw(spec, {{kQueries, kQueries}, {4096, 4096}},
+                                       {.structure = Structure::kNeedle, .needlePosition = kNeedle}, random());
     const Lists lists(inputs, range(0, 2 * kQueries));
     for (size_t row = 0; row < lists.count(); ++row)
       for (int32_t head = 0; head < spec.kvHeads; ++head) {
@@ -165,8 +169,9 @@ TEST(StructuredInputs, TheLastQueriesFindTheNeedle) {
 TEST(StructuredInputs, RecentBlocksAreWantedMost) {
   const Spec spec = usualSpec();
   int64_t all = 0, near = 0;
+  std::mt19937_64 random(test::freshSeed());
   for (int drawn = 0; drawn < kDraws; ++drawn) {
-    const OperatorInputs inputs = draw(spec, {{2048}, {8192}}, {.structure = Structure::kRecency});
+    const OperatorInputs inputs = draw(spec, {{2048}, {8192}}, {.structure = Structure::kRecency}, random());
     const Lists lists(inputs, range(0, 2048, 32));
     for (size_t row = 0; row < lists.count(); ++row)
       for (int32_t head = 0; head < spec.kvHeads; ++head)
@@ -183,8 +188,9 @@ TEST(StructuredInputs, ClusteredQueriesWantTheSameBlocksOrOthers) {
   const Spec spec = usualSpec();
   constexpr int64_t kQueries = 1024;
   int same = 0, other = 0, pairs = 0;
+  std::mt19937_64 random(test::freshSeed());
   for (int drawn = 0; drawn < kDraws; ++drawn) {
-    const OperatorInputs inputs = draw(spec, {{kQueries}, {4096}}, {.structure = Structure::kClustered});
+    const OperatorInputs inputs = draw(spec, {{kQueries}, {4096}}, {.structure = Structure::kClustered}, random());
     const Lists lists(inputs, range(8, kQueries, 16)); // four of each block of queries
     for (int32_t head = 0; head < spec.kvHeads; ++head)
       for (size_t a = 0; a < lists.count(); ++a)
