@@ -65,8 +65,11 @@ constexpr int64_t spareQueries(const Spec &spec, bool isGpu) {
   return spec.layout != Layout::kPacked ? 0 : isGpu ? kGpuChunkStep : kCpuChunkStep;
 }
 
-// Returns whether heads are so small that the kernels of queries take the mean of keys by their weights, where a mean
-// of samples has too much noise (templates/tile/attention_dq.tile).
+// Returns whether the kernels of queries, one query at a time, take the mean of keys by their weights, which costs a
+// product (templates/tile/attention_dq.tile). A row of dQ may miss its limit with a mean of samples where few keys have
+// most of the weight, as they have in trained layers. The product costs most in large heads, which take samples.
+constexpr bool weighsKeys(const Spec &spec) { return std::min(spec.qkDim, spec.vDim) < 128; }
+// Returns whether heads are so small that a mean of samples has too much noise, whatever the weights are.
 constexpr bool hasSmallHeads(const Spec &spec) { return std::min(spec.qkDim, spec.vDim) <= 48; }
 // Returns whether the gradient of the queries of `sel` may be computed block by block: the heads are not small, the
 // keys and values of a block and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each

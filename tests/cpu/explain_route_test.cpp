@@ -81,11 +81,11 @@ TEST_F(ExplainRouteTest, OfTheGradientOfQueries) {
 // A bias of `linear` is a mean of all compressed values. The keys of the window are tokens, and are sampled. `cmp_bwd`
 // gets compressed values from its caller, whatever the spec says of a compression that it does not read.
 TEST_F(ExplainRouteTest, OfTheMeanOfKeys) {
-  spec.qkDim = spec.vDim = 64;
+  spec.qkDim = spec.vDim = 128;
   spec.cmpKind = CmpKind::kLinear;
   const auto problem = [](bool isOfBlocks, bool weighs) {
     return std::string("problem    attention_dq cmp_block=") + (isOfBlocks ? "8 cmp_stride=4" : "1 cmp_stride=1") +
-           " dtype=fp32 group=8 packed=0 qk_dim=64 v_dim=64" + (weighs ? " weighs_keys=1" : "") +
+           " dtype=fp32 group=8 packed=0 qk_dim=128 v_dim=128" + (weighs ? " weighs_keys=1" : "") +
            " | batch=1 kv_heads=1 seqlen_k=128 seqlen_q=128 ";
   };
   const auto printedProblems = [&](Operator op) {

@@ -25,9 +25,9 @@ protected:
 
   static Spec specOf(Operator op) {
     Spec spec = smallSpec(op, dtype());
-    spec.queryHeads = 4;
+    spec.queryHeads = 2;
     spec.kvHeads = 1;
-    spec.qkDim = spec.vDim = 64; // so wide that keys are sampled
+    spec.qkDim = spec.vDim = 128; // so wide that keys are sampled
     spec.window = 128;
     return spec;
   }

@@ -141,7 +141,7 @@ ProgramKernel::Pairs GradientProblem::fixed(Operator op) const {
                                 {"v_dim", std::to_string(spec.vDim)},
                                 {"group", std::to_string(spec.group())},
                                 {"packed", placing == Placing::kPacked ? "1" : "0"}};
-  if ((definitionOf(op).constants & kMeanConstant) && hasSmallHeads(spec))
+  if ((definitionOf(op).constants & kMeanConstant) && weighsKeys(spec))
     fixed["weighs_keys"] = "1";
   return fixed;
 }

@@ -61,10 +61,10 @@ protected:
     }
   }
 
-  // Small heads and larger ones take the rest of the sum of dS from dQ in two ways.
+  // Large heads take the rest of the sum of dS from dQ in another way than smaller ones.
   static Spec specFor(Operator op, DType dtype, int32_t qkDim = 40) {
-    Spec spec = specOf(op, dtype, 3, qkDim, qkDim <= 48 ? 24 : 56);
-    EXPECT_EQ(hasSmallHeads(spec), qkDim <= 48);
+    Spec spec = specOf(op, dtype, 3, qkDim, qkDim < 128 ? 24 : 128);
+    EXPECT_EQ(weighsKeys(spec), qkDim < 128);
     spec.window = op == Operator::kWindow ? 13 : std::numeric_limits<int32_t>::max();
     spec.cmpBlock = op == Operator::kCmp ? 8 : 1;
     spec.cmpStride = op == Operator::kCmp ? 4 : 1;
@@ -149,25 +149,25 @@ TEST_F(AttentionGradients, OfLargeHeads) {
   for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp})
     for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
       for (const Placing placing : {Placing::kDense, Placing::kPacked})
-        check("attention_dq", specFor(op, dtype, 72), placing, lengthsOf(placing));
+        check("attention_dq", specFor(op, dtype, 136), placing, lengthsOf(placing));
 }
 
 TEST_F(AttentionGradients, TakeWhatIsWrongInDeltaFromTheQueriesAndFromDelta) {
   // The last queries of a sequence see nearly the same keys.
   const std::vector<SequenceLengths> packed = {{8, 61}, {6, 40}, {2, 5}}, alike = {{8, 61}, {8, 61}};
-  for (const int32_t qkDim : {40, 72})
+  for (const int32_t qkDim : {40, 136})
     for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
       const Spec spec = specFor(Operator::kCmp, dtype, qkDim);
       checkWrongDelta(spec, Placing::kDense, alike, 0.5, 1);
       checkWrongDelta(spec, Placing::kPacked, packed, 0.5, 1);
     }
   // Sums of a few of the least numbers of fp16, over two keys.
-  checkWrongDelta(specFor(Operator::kCmp, DType::kF16, 72), Placing::kDense, {{1, 12}, {1, 12}}, 0x1p-22, 0x1p-24);
+  checkWrongDelta(specFor(Operator::kCmp, DType::kF16, 136), Placing::kDense, {{1, 12}, {1, 12}}, 0x1p-22, 0x1p-24);
 }
 
 // Rows that see no key have a gradient of 0, whatever key 0 holds.
 TEST_F(AttentionGradients, OfRowsThatSeeNoCompressedKey) {
-  for (const int32_t qkDim : {40, 72})
+  for (const int32_t qkDim : {40, 136})
     for (const Placing placing : {Placing::kDense, Placing::kPacked}) {
       GradientProblem problem(specFor(Operator::kCmp, DType::kBf16, qkDim), placing, {{61, 61}, {61, 61}}, random);
       problem.poisonFirstKeys();

@@ -288,7 +288,7 @@ TEST_F(SelectedGradients, OfLargeHeadsTakeNoSampleThatTheQueryDoesNotSee) {
     std::vector<SequenceLengths> lengths = {{286, 329}, {286, 329}};
     if (placing == Placing::kPacked)
       lengths.back() = {70, 137};
-    GradientProblem problem(specFor({DType::kBf16, 2, 64, 64, 64}), placing, lengths, random);
+    GradientProblem problem(specFor({DType::kBf16, 2, 128, 128, 64}), placing, lengths, random);
     problem.attention.blockLists = drawLists(problem, random);
     problem.lowerScores();
     problem.poisonLastKeys();

@@ -119,10 +119,10 @@ TEST(KeyWeights, AreInTheKeysOfProblemsThatNeedThem) {
     return found != fixed.end() && found->second == "1";
   };
   Spec large = decodeSpec();
-  large.qkDim = large.vDim = 49;
+  large.qkDim = large.vDim = 128;
   Spec narrow = large, thin = large, biased = large;
-  narrow.qkDim = 48;
-  thin.vDim = 48;
+  narrow.qkDim = 127;
+  thin.vDim = 127;
   biased.cmpKind = CmpKind::kLinear;
   for (const Operator op : {Operator::kAttentionDq, Operator::kSelDq}) {
     EXPECT_FALSE(weighs(op, large));
