@@ -131,9 +131,9 @@ bool mayTakeSlots(const Spec &spec, const Maxima &maxima) {
   const int64_t entries = spec.layout == Layout::kPacked ? 1 : bucketOf(maxima.batch);
   const int64_t heads = spec.group() * bucketOf(spec.kvHeads);
   const int64_t queries = kLeastQueries + spareQueries(spec, /*isGpu=*/true);
-  const Saturated slots = Saturated(entries) * queries * (int64_t{4} * heads * spec.selCount) * spec.qkDim;
-  return !hasSmallHeads(spec) && (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared &&
-         slots.value() <= kMostSlots;
+  const int64_t elementBytes = 4 + dtypeBytes(spec.dtype); // of the gradient and of the mean of keys
+  const Saturated slots = Saturated(entries) * queries * (elementBytes * heads * spec.selCount) * spec.qkDim;
+  return (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared && slots.value() <= kMostSlots;
 }
 
 bool takesSlots(const Spec &spec, const Maxima &maxima) {

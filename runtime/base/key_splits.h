@@ -65,15 +65,9 @@ constexpr int64_t spareQueries(const Spec &spec, bool isGpu) {
   return spec.layout != Layout::kPacked ? 0 : isGpu ? kGpuChunkStep : kCpuChunkStep;
 }
 
-// Returns whether the kernels of queries, one query at a time, take the mean of keys by their weights, which costs a
-// product (templates/tile/attention_dq.tile). A row of dQ may miss its limit with a mean of samples where few keys have
-// most of the weight, as they have in trained layers. The product costs most in large heads, which take samples.
-constexpr bool weighsKeys(const Spec &spec) { return std::min(spec.qkDim, spec.vDim) < 128; }
-// Returns whether heads are so small that a mean of samples has too much noise, whatever the weights are.
-constexpr bool hasSmallHeads(const Spec &spec) { return std::min(spec.qkDim, spec.vDim) <= 48; }
-// Returns whether the gradient of the queries of `sel` may be computed block by block: the heads are not small, the
-// keys and values of a block and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each
-// entry, and of the spare ones of a packed batch, fit in a chunk. The result depends on buckets alone.
+// Returns whether the gradient of the queries of `sel` may be computed block by block: the keys and values of a block
+// and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each entry, and of the spare ones of
+// a packed batch, fit in a chunk. The result depends on buckets alone.
 bool mayTakeSlots(const Spec &spec, const Maxima &maxima);
 // Returns whether the rule computes the gradient of the queries of `sel` block by block, where nothing was measured.
 // Slots must be allowed, and the group must be small: its heads do not fill a tile of 16 rows, which `sel_dq` has for

@@ -160,10 +160,9 @@ inline constexpr V kPiecesViews[] = {V::kBlockIndex, V::kDkPieces, V::kDvPieces,
 inline constexpr V kIndexRangesViews[] = {V::kBlockIndex, V::kIndexRanges};
 inline constexpr V kIndexSlotsViews[] = {V::kBlockList, V::kBlockIndex, V::kEntrySlots};
 inline constexpr V kSlotsViews[] = {V::kBlockIndex, V::kEntrySlots, V::kIndexRanges,
-                                    V::kDqSlots,    V::kRestSlots,  V::kBlockMeans};
-inline constexpr V kSumSlotsViews[] = {V::kDelta,      V::kDeltaNext, V::kDqSlots,     V::kRestSlots,
-                                       V::kBlockMeans, V::kBlockList, V::kListLengths, V::kWeight,
-                                       V::kDQ,         V::kDqSum,     V::kDqBase};
+                                    V::kDqSlots,    V::kRestSlots,  V::kKeySlots};
+inline constexpr V kSumSlotsViews[] = {V::kDelta,       V::kDeltaNext, V::kDqSlots, V::kRestSlots, V::kKeySlots,
+                                       V::kListLengths, V::kWeight,    V::kDQ,      V::kDqSum,     V::kDqBase};
 inline constexpr V kGatesViews[] = {V::kDeltaCmp,  V::kDeltaSel,  V::kDeltaWin,
                                     V::kWeightCmp, V::kWeightSel, V::kWeightWin};
 inline constexpr V kIndexViews[] = {V::kBlockList, V::kListLengths, V::kBlockCounts,

@@ -103,7 +103,6 @@ enum KernelConstant : uint32_t {
   kSegmentConstant = 16, // segment: the blocks that `rank` compares at once
   kSlotsConstant = 32,   // slots: the partial results of a query
   kStepConstant = 64,    // branches, pairs, room: a step of decode in one launch
-  kMeanConstant = 128,   // weighs_keys: rests of dS are multiplied with the mean of keys by their weights
 };
 
 // Which keys a query of an operator meets.

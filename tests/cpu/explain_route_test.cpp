@@ -59,9 +59,6 @@ protected:
 TEST_F(ExplainRouteTest, OfTheGradientOfQueries) {
   constexpr auto kOp = Operator::kSelBwd;
   spec.op = kOp;
-  EXPECT_EQ(printed(kOp, 512), "route      sel_dq, not sel_dq_slots (rule): small heads need a mean of keys by their "
-                               "weights, which only the kernel query by query has\n");
-  spec.qkDim = spec.vDim = 64;
   EXPECT_EQ(printed(kOp, 512), "route      sel_dq, not sel_dq_slots (rule): the heads of a large group fill a tile of "
                                "each query\n");
   EXPECT_EQ(printed(kOp, 512, "NSA_FORCE_VARIANT=sel_dq_slots"),
@@ -76,25 +73,6 @@ TEST_F(ExplainRouteTest, OfTheGradientOfQueries) {
   store(Operator::kSelDq, kSlotsRoute, StoredRoute::kNever);
   EXPECT_EQ(printed(kOp, 512), "route      sel_dq, not sel_dq_slots (sel_bwd.slots_from: sel_dq_slots never): the "
                                "gradient of queries is faster block by block at no length, as measured\n");
-}
-
-// A bias of `linear` is a mean of all compressed values. The keys of the window are tokens, and are sampled. `cmp_bwd`
-// gets compressed values from its caller, whatever the spec says of a compression that it does not read.
-TEST_F(ExplainRouteTest, OfTheMeanOfKeys) {
-  spec.qkDim = spec.vDim = 128;
-  spec.cmpKind = CmpKind::kLinear;
-  const auto problem = [](bool isOfBlocks, bool weighs) {
-    return std::string("problem    attention_dq cmp_block=") + (isOfBlocks ? "8 cmp_stride=4" : "1 cmp_stride=1") +
-           " dtype=fp32 group=8 packed=0 qk_dim=128 v_dim=128" + (weighs ? " weighs_keys=1" : "") +
-           " | batch=1 kv_heads=1 seqlen_k=128 seqlen_q=128 ";
-  };
-  const auto printedProblems = [&](Operator op) {
-    spec.op = op;
-    return linesThatBegin("problem    attention_dq ", op, 128, "");
-  };
-  EXPECT_EQ(printedProblems(Operator::kNsaBwd),
-            problem(true, true) + "window=128\n" + problem(false, false) + "window=32\n");
-  EXPECT_EQ(printedProblems(Operator::kCmpBwd), problem(true, false) + "window=128\n");
 }
 
 // A name that no kernel has is no silent default.

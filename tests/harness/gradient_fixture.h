@@ -58,9 +58,11 @@ protected:
   }
 
   // An array that no program has written to is NaN.
-  DeviceArray untouched(std::vector<int64_t> shape) {
+  DeviceArray untouched(std::vector<int64_t> shape, DType dtype = DType::kF32) {
     const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-    return DeviceArray::of(*device, std::vector<float>(static_cast<size_t>(count), kNan), std::move(shape));
+    const auto elementBytes = static_cast<size_t>(dtypeBytes(dtype));
+    const std::vector<std::byte> nan(static_cast<size_t>(count) * elementBytes, std::byte{0xff}); // of every type
+    return DeviceArray(*device, nan.data(), nan.size(), elementBytes, std::move(shape));
   }
 
   std::unique_ptr<Device> device;

@@ -134,16 +134,13 @@ void GradientProblem::poisonFirstQueries() {
                                 std::numeric_limits<double>::quiet_NaN());
 }
 
-ProgramKernel::Pairs GradientProblem::fixed(Operator op) const {
+ProgramKernel::Pairs GradientProblem::fixed() const {
   const Spec &spec = attention.spec;
-  ProgramKernel::Pairs fixed = {{"dtype", std::string(dtypeName(spec.dtype))},
-                                {"qk_dim", std::to_string(spec.qkDim)},
-                                {"v_dim", std::to_string(spec.vDim)},
-                                {"group", std::to_string(spec.group())},
-                                {"packed", placing == Placing::kPacked ? "1" : "0"}};
-  if ((definitionOf(op).constants & kMeanConstant) && weighsKeys(spec))
-    fixed["weighs_keys"] = "1";
-  return fixed;
+  return {{"dtype", std::string(dtypeName(spec.dtype))},
+          {"qk_dim", std::to_string(spec.qkDim)},
+          {"v_dim", std::to_string(spec.vDim)},
+          {"group", std::to_string(spec.group())},
+          {"packed", placing == Placing::kPacked ? "1" : "0"}};
 }
 
 Arguments GradientProblem::arguments(Device &device) {

@@ -43,7 +43,7 @@ public:
   void poisonFirstQueries();
 
   // `packed`, the element type, the sizes, and which mean of keys a kernel of queries takes.
-  ProgramKernel::Pairs fixed(Operator op) const;
+  ProgramKernel::Pairs fixed() const;
   // Keys, values, the numbers and the table of sequences. The arrays lie on the device as long as the problem.
   Arguments arguments(Device &device);
 

@@ -2,8 +2,6 @@
 // packed with lengths of their own; and with each number of warps that the device admits. Some rows are NaN. The last
 // query alone sees the last key, so that its dQ is NaN and the dQ of the other queries of its tile are not. The first
 // query does not see the later keys, so that their dK and dV are no NaN.
-#include "runtime/base/key_splits.h"
-
 #include "tests/harness/gradient_fixture.h"
 
 namespace nsa::test {
@@ -33,7 +31,7 @@ protected:
     const reference::AttentionGradient wanted =
         reference::differentiate(problem.attention, result, problem.gradientOfOut());
 
-    const ProgramKernel kernel(*device, program, *parseOperator(program), fixedOf(problem, *parseOperator(program)),
+    const ProgramKernel kernel(*device, program, *parseOperator(program), fixedOf(problem),
                                warps.empty() ? ProgramKernel::Pairs() : ProgramKernel::Pairs{{"warps", warps}});
     const DeviceArray q = problem.array(*device, problem.q), dOut = problem.array(*device, problem.dOut),
                       lse = problem.rows(*device, floats(result.lse)),
@@ -61,18 +59,16 @@ protected:
     }
   }
 
-  // Large heads take the rest of the sum of dS from dQ in another way than smaller ones.
-  static Spec specFor(Operator op, DType dtype, int32_t qkDim = 40) {
-    Spec spec = specOf(op, dtype, 3, qkDim, qkDim < 128 ? 24 : 128);
-    EXPECT_EQ(weighsKeys(spec), qkDim < 128);
+  static Spec specFor(Operator op, DType dtype) {
+    Spec spec = specOf(op, dtype, 3, 40, 24);
     spec.window = op == Operator::kWindow ? 13 : std::numeric_limits<int32_t>::max();
     spec.cmpBlock = op == Operator::kCmp ? 8 : 1;
     spec.cmpStride = op == Operator::kCmp ? 4 : 1;
     return spec;
   }
-  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem, Operator op) {
+  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem) {
     const Spec &spec = problem.attention.spec;
-    ProgramKernel::Pairs fixed = problem.fixed(op);
+    ProgramKernel::Pairs fixed = problem.fixed();
     fixed["cmp_block"] = std::to_string(spec.cmpBlock);
     fixed["cmp_stride"] = std::to_string(spec.cmpStride);
     return fixed;
@@ -101,8 +97,7 @@ protected:
     for (float &value : wrong)
       value += static_cast<float>(off);
 
-    const ProgramKernel kernel(*device, "attention_dq", Operator::kAttentionDq,
-                               fixedOf(problem, Operator::kAttentionDq), {});
+    const ProgramKernel kernel(*device, "attention_dq", Operator::kAttentionDq, fixedOf(problem), {});
     const DeviceArray q = problem.array(*device, problem.q), dOut = problem.array(*device, problem.dOut),
                       lse = problem.rows(*device, floats(result.lse)), delta = problem.rows(*device, wrong),
                       next = problem.rows(*device, std::vector<float>(wrong.size(), kNan)),
@@ -144,35 +139,25 @@ TEST_F(AttentionGradients, OfDenseWindowAndCompressedAttention) {
     }
 }
 
-// The rows of a tile take no key from the kernel's samples that they do not see.
-TEST_F(AttentionGradients, OfLargeHeads) {
-  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp})
-    for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
-      for (const Placing placing : {Placing::kDense, Placing::kPacked})
-        check("attention_dq", specFor(op, dtype, 136), placing, lengthsOf(placing));
-}
-
 TEST_F(AttentionGradients, TakeWhatIsWrongInDeltaFromTheQueriesAndFromDelta) {
   // The last queries of a sequence see nearly the same keys.
   const std::vector<SequenceLengths> packed = {{8, 61}, {6, 40}, {2, 5}}, alike = {{8, 61}, {8, 61}};
-  for (const int32_t qkDim : {40, 136})
-    for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
-      const Spec spec = specFor(Operator::kCmp, dtype, qkDim);
-      checkWrongDelta(spec, Placing::kDense, alike, 0.5, 1);
-      checkWrongDelta(spec, Placing::kPacked, packed, 0.5, 1);
-    }
+  for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
+    const Spec spec = specFor(Operator::kCmp, dtype);
+    checkWrongDelta(spec, Placing::kDense, alike, 0.5, 1);
+    checkWrongDelta(spec, Placing::kPacked, packed, 0.5, 1);
+  }
   // Sums of a few of the least numbers of fp16, over two keys.
-  checkWrongDelta(specFor(Operator::kCmp, DType::kF16, 136), Placing::kDense, {{1, 12}, {1, 12}}, 0x1p-22, 0x1p-24);
+  checkWrongDelta(specFor(Operator::kCmp, DType::kF16), Placing::kDense, {{1, 12}, {1, 12}}, 0x1p-22, 0x1p-24);
 }
 
 // Rows that see no key have a gradient of 0, whatever key 0 holds.
 TEST_F(AttentionGradients, OfRowsThatSeeNoCompressedKey) {
-  for (const int32_t qkDim : {40, 136})
-    for (const Placing placing : {Placing::kDense, Placing::kPacked}) {
-      GradientProblem problem(specFor(Operator::kCmp, DType::kBf16, qkDim), placing, {{61, 61}, {61, 61}}, random);
-      problem.poisonFirstKeys();
-      check("attention_dq", problem, placing);
-    }
+  for (const Placing placing : {Placing::kDense, Placing::kPacked}) {
+    GradientProblem problem(specFor(Operator::kCmp, DType::kBf16), placing, {{61, 61}, {61, 61}}, random);
+    problem.poisonFirstKeys();
+    check("attention_dq", problem, placing);
+  }
 }
 
 // Numbers of tokens that 32 bits hold only one by one: two strides of a tile of keys would not fit.
@@ -188,8 +173,8 @@ TEST_F(AttentionGradients, OfEachNumberOfWarps) {
   const GradientProblem problem(specFor(Operator::kDense, DType::kBf16), Placing::kDense, lengthsOf(Placing::kDense),
                                 random);
   for (const char *program : kPrograms) {
-    const std::vector<std::string> warps = ProgramKernel::valuesOf(*device, program, *parseOperator(program),
-                                                                   fixedOf(problem, *parseOperator(program)), "warps");
+    const std::vector<std::string> warps =
+        ProgramKernel::valuesOf(*device, program, *parseOperator(program), fixedOf(problem), "warps");
     EXPECT_EQ(warps.size(), isTestDeviceCuda() ? 4u : 1u);
     for (const std::string &number : warps)
       check(program, Operator::kDense, DType::kBf16, Placing::kDense, number);

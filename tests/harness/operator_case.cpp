@@ -117,11 +117,11 @@ std::vector<OperatorCase> operatorTable() {
       // An empty sequence, one shorter than a block, prefixes of other lengths.
       add(name + "_packed", spec, {{90, 0, 7, 33}, {150, 0, 7, 129}});
     }
-  // Small heads take no slots.
+  // The rule takes slots for small groups.
   for (const DType dtype : kTypes) {
     Spec spec = smallSpec(Operator::kSelBwd, dtype);
-    spec.qkDim = spec.vDim = 64;
-    const std::string name = "sel_bwd_slots_" + std::string(dtypeName(dtype));
+    spec.queryHeads = 16;
+    const std::string name = "sel_bwd_large_group_" + std::string(dtypeName(dtype));
     add(name + "_dense", spec, {{200, 200}, {200, 200}});
     spec.layout = Layout::kPacked;
     add(name + "_packed", spec, {{90, 0, 7, 33}, {150, 0, 7, 129}});

@@ -98,8 +98,8 @@ struct SelectedCase {
 
 class SelectedGradients : public GradientTest {
 protected:
-  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem, Operator op) {
-    ProgramKernel::Pairs fixed = problem.fixed(op);
+  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem) {
+    ProgramKernel::Pairs fixed = problem.fixed();
     fixed["sel_block"] = std::to_string(problem.attention.spec.selBlock);
     fixed["sel_count"] = std::to_string(problem.attention.spec.selCount);
     return fixed;
@@ -148,7 +148,7 @@ protected:
     }
     const reference::AttentionGradient wanted = reference::differentiate(problem.attention, result, gatedGradient);
 
-    const ProgramKernel kernel(*device, program, *parseOperator(program), fixedOf(problem, *parseOperator(program)),
+    const ProgramKernel kernel(*device, program, *parseOperator(program), fixedOf(problem),
                                warps.empty() ? ProgramKernel::Pairs() : ProgramKernel::Pairs{{"warps", warps}});
     const InverseLists inverse(problem, placing == Placing::kPacked);
     const reference::BlockLists &lists = problem.attention.blockLists;
@@ -177,6 +177,9 @@ protected:
                       status = DeviceArray::of(*device, std::vector<int32_t>(2), {2}),
                       dq = problem.untouched(*device, problem.q),
                       dqSlots = untouched(problem.queryShape({spec.queryHeads, spec.selCount, spec.qkDim})),
+                      keySlots =
+                          untouched(problem.queryShape({spec.queryHeads, spec.selCount, spec.qkDim}), spec.dtype),
+                      restSlots = untouched(problem.queryShape({spec.queryHeads, spec.selCount})),
                       dkPieces = untouched({rows, kKvHeads, spec.qkDim}),
                       dvPieces = untouched({rows, kKvHeads, spec.vDim});
     Arguments arguments = problem.arguments(*device);
@@ -184,6 +187,7 @@ protected:
                                       {"d_out", &dOut},
                                       {"d_q", &dq},
                                       {"dq_slots", &dqSlots},
+                                      {"key_slots", &keySlots},
                                       {"dk_pieces", &dkPieces},
                                       {"dv_pieces", &dvPieces}})
       array->bind(arguments, name);
@@ -195,12 +199,11 @@ protected:
                                       {"index_ranges", &ranges},
                                       {"block_list", &blockList},
                                       {"list_lengths", &lengths},
+                                      {"rest_slots", &restSlots},
                                       {"status", &status}})
       array->bind(arguments, name, /*columnsToo=*/true);
     for (const char *absent : {"dq_sum", "dq_base", "delta_next"})
       arguments.view(absent, nullptr, {0, 0, 0});
-    for (const char *absent : {"rest_slots", "block_means"})
-      arguments.view(absent, nullptr, {0, 0, 0, 0});
     const bool ofKeys = program == std::string("sel_dkv");
     const int64_t splits = ofKeys ? pieces : (queries + InverseLists::kItem - 1) / InverseLists::kItem;
     arguments.i32("item_queries", InverseLists::kItem).i32("splits", static_cast<int32_t>(splits));
@@ -212,29 +215,39 @@ protected:
     if (program == std::string("sel_dq"))
       expectClose(problem.read(dq, problem.q), wanted.q, spec.dtype, "dQ");
     else if (!ofKeys)
-      checkSlots(problem, dqSlots.read<float>(), gates, wanted);
+      checkSlots(problem, dqSlots.read<float>(), keySlots.read<std::byte>(), gates, wanted);
     for (const bool isValue : {false, true})
       if (ofKeys)
         checkKeys(problem, inverse, (isValue ? dvPieces : dkPieces).read<float>(), wanted, isValue);
   }
 
-  // The kernel that follows adds the slots of a query in their order, and multiplies.
+  // The kernel that follows adds the slots of a query in their order, and multiplies. The sum of keys by their weights
+  // is what attention has with the keys as values.
   static void checkSlots(const GradientProblem &problem, const std::vector<float> &slots,
-                         const std::vector<float> &gates, const reference::AttentionGradient &wanted) {
+                         const std::vector<std::byte> &keySlots, const std::vector<float> &gates,
+                         const reference::AttentionGradient &wanted) {
     const Spec &spec = problem.attention.spec;
     const auto columns = static_cast<size_t>(spec.qkDim), count = static_cast<size_t>(spec.selCount);
-    std::vector<double> dq(wanted.q.size(), 0);
+    std::vector<double> keys(slots.size()), dq(wanted.q.size(), 0), meanKey(wanted.q.size(), 0);
+    reference::loadElements(spec.dtype, keySlots.data(), 0, keys);
     for (size_t row = 0; row < wanted.q.size() / columns; ++row)
       for (size_t slot = 0; slot < count; ++slot) {
         const bool isListed = problem.attention.blockLists.at(int64_t(row) / spec.queryHeads,
                                                               int64_t(row) % spec.queryHeads / spec.group())[slot] >= 0;
         for (size_t column = 0; column < columns; ++column) {
           const float element = slots[(row * count + slot) * columns + column];
+          const double key = keys[(row * count + slot) * columns + column];
           ASSERT_EQ(std::isnan(element), !isListed) << "row " << row << " slot " << slot << " column " << column;
+          ASSERT_EQ(std::isnan(key), !isListed) << "row " << row << " slot " << slot << " column " << column;
+          meanKey[row * columns + column] += isListed ? key : 0;
           dq[row * columns + column] += isListed ? element * reference::softmaxScale(spec) * gates[row] : 0;
         }
       }
     expectClose(dq, wanted.q, spec.dtype, "dQ");
+    reference::Attention ofKeys = problem.attention;
+    ofKeys.spec.vDim = spec.qkDim;
+    ofKeys.v = ofKeys.k;
+    expectClose(meanKey, reference::attend(ofKeys).out, spec.dtype, "mean of keys");
   }
 
   // And the pieces of a block in their order.
@@ -282,20 +295,6 @@ TEST_F(SelectedGradients, OfQueriesKeysAndValues) {
       check(program, c);
 }
 
-// Larger heads take a mean of every eighth key, and the last one would be among them.
-TEST_F(SelectedGradients, OfLargeHeadsTakeNoSampleThatTheQueryDoesNotSee) {
-  for (const Placing placing : {Placing::kDense, Placing::kPacked}) {
-    std::vector<SequenceLengths> lengths = {{286, 329}, {286, 329}};
-    if (placing == Placing::kPacked)
-      lengths.back() = {70, 137};
-    GradientProblem problem(specFor({DType::kBf16, 2, 128, 128, 64}), placing, lengths, random);
-    problem.attention.blockLists = drawLists(problem, random);
-    problem.lowerScores();
-    problem.poisonLastKeys();
-    check("sel_dq", problem, placing);
-  }
-}
-
 // The last tile of a piece has pairs that do not exist. With a key of -infinity their weight is NaN, and they must not
 // reach its gradients of 0. The tile's queries see the whole block.
 TEST_F(SelectedGradients, OfAKeyWithoutWeight) {
@@ -313,8 +312,8 @@ TEST_F(SelectedGradients, OfEachNumberOfWarps) {
   const GradientProblem problem(specFor(c), c.placing, lengthsOf(c.placing), random);
   // `sel_dq` has tiles of 16 heads for a group of two, and `sel_dkv` tiles of at most 64 keys for blocks of 64.
   for (const auto &[program, most] : {std::pair("sel_dq", 1u), {"sel_dq_slots", 4u}, {"sel_dkv", 3u}}) {
-    const std::vector<std::string> warps = ProgramKernel::valuesOf(*device, program, *parseOperator(program),
-                                                                   fixedOf(problem, *parseOperator(program)), "warps");
+    const std::vector<std::string> warps =
+        ProgramKernel::valuesOf(*device, program, *parseOperator(program), fixedOf(problem), "warps");
     EXPECT_EQ(warps.size(), isTestDeviceCuda() ? most : 1u) << program;
     for (const std::string &number : warps)
       check(program, c, number);

@@ -73,7 +73,8 @@ int64_t number(const Manifest &manifest, const char *name) {
 // loops stand in loops and the outer one has words of its own. Kernels of dQ read sums behind their loop, and may keep
 // more words of them.
 int64_t roomySpillBytes(const std::string &op) {
-  const bool isNested = op == "select" || op == "sel" || op.starts_with("split_") || op.starts_with("compress_d");
+  const bool isNested =
+      op == "select" || op == "sel" || op == "decode_step" || op.starts_with("split_") || op.starts_with("compress_d");
   return op.ends_with("_dq") ? 96 : isNested ? 64 : 32;
 }
 

@@ -21,10 +21,6 @@ using Fixed = std::map<std::string, std::string>;
 Fixed blocksOf(const char *block, const char *stride) {
   return {{"group", "16"}, {"cmp_block", block}, {"cmp_stride", stride}};
 }
-Fixed weighed(Fixed fixed) {
-  fixed["weighs_keys"] = "1";
-  return fixed;
-}
 Fixed compressionOf(const char *kind, const char *hidden) {
   return {{"cmp_block", "32"},
           {"cmp_stride", "16"},
@@ -35,12 +31,9 @@ Fixed compressionOf(const char *kind, const char *hidden) {
 const Gradient kGradients[] = {
     {"attention_dq", "attention_dq", blocksOf("1", "1")},
     {"attention_dq", "attention_dq", blocksOf("32", "16")},
-    {"attention_dq", "attention_dq", weighed(blocksOf("1", "1"))},
-    {"attention_dq", "attention_dq", weighed(blocksOf("32", "16"))},
     {"attention_dkv", "attention_dkv", blocksOf("1", "1")},
     {"attention_dkv", "attention_dkv", blocksOf("32", "16")},
     {"sel_dq", "sel_dq", {{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}}},
-    {"sel_dq", "sel_dq", weighed({{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}})},
     {"sel_dq_slots", "sel_dq_slots", {{"group", "1"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"sel_dkv", "sel_dkv", {{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"compress_tokens_bwd", "compress_dx", compressionOf("linear", "1")},

@@ -163,13 +163,6 @@ std::vector<CompileCall> callsOf(const WholeShape &shape, int64_t queries, int64
   return calls;
 }
 
-Spec headsOf(const Shape &shape) {
-  Spec spec;
-  spec.qkDim = shape.qkDim;
-  spec.vDim = shape.vDim;
-  return spec;
-}
-
 // The kernels of the gradients of attention, over tokens or over compressed blocks.
 std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
   std::vector<CompileCall> calls;
@@ -180,12 +173,6 @@ std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
                 {"cmp_stride", compressed ? "16" : "1"}});
   for (const char *op : {"attention_dq", "attention_dkv"})
     calls.push_back(callOf(op, fixed));
-  if (weighsKeys(headsOf(shape)))
-    calls.front().fixed["weighs_keys"] = "1";
-  else if (compressed) { // `linear` and `mlp` make such keys, and `mean` makes the keys of the call above
-    calls.push_back(calls.front());
-    calls.back().fixed["weighs_keys"] = "1";
-  }
   for (const char *field : {"qk_dim", "cmp_block", "cmp_stride"})
     fixed.erase(field);
   calls.push_back(callOf("deltas", fixed));
@@ -200,8 +187,6 @@ std::vector<CompileCall> selGradientCalls(const Shape &shape, int selBlock, int 
                 {"sel_block", std::to_string(selBlock)},
                 {"sel_count", std::to_string(selCount)}});
   std::vector<CompileCall> calls = {callOf("sel_dq", fixed), callOf("sel_dkv", fixed)};
-  if (weighsKeys(headsOf(shape)))
-    calls.front().fixed["weighs_keys"] = "1";
   // The rule takes slots only where a block's keys and values fit beside others (takesSlots).
   if (selBlock * (shape.qkDim + shape.vDim) * (std::string_view(shape.dtype) == "fp32" ? 4 : 2) <= 48 << 10)
     calls.push_back(callOf("sel_dq_slots", fixed));
@@ -295,7 +280,7 @@ std::vector<CompileCall> cornerProblems() {
   calls.push_back(combineCall("combine_bwd", 128, 4, "fp32", 0, "softmax", 1));
   calls.push_back(combineCall("combine", 256, 128, "fp32", 1, "value", 1));
   calls.push_back(combineCall("combine_bwd", 33, 3, "fp16", 1, "sigmoid", 0));
-  constexpr Shape kWideKeys = {192, 48, 16, "bf16", 1}; // heads with the most columns of queries whose keys are weighed
+  constexpr Shape kWideKeys = {192, 48, 16, "bf16", 1}; // the most columns of keys that ptxas keeps in registers
   for (const Shape &shape : {kShapes[1], kShapes[4], kShapes[6], kShapes[11], kWideKeys}) {
     for (const bool compressed : {false, true})
       addNew(calls, gradientCalls(shape, compressed));

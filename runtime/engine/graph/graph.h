@@ -135,9 +135,9 @@ enum class Buffer : uint8_t {
   kEntrySlots, // of the inverse of lists: the place that a block has in the list of a query
   kIndexRanges,
   kDqSlots,
-  kRestSlots,  // of each place of a list, what rounding left of the sum of dS
-  kBlockMeans, // of each selection block, the mean of its keys
-  kArrivals,   // of the kernel `decode_step`: marks by which clusters learn that others have read a length
+  kKeySlots,  // of each place of a list, the sum of its keys by their weights
+  kRestSlots, // of each place of a list, what rounding left of the sum of dS
+  kArrivals,  // of the kernel `decode_step`: marks by which clusters learn that others have read a length
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
@@ -189,10 +189,9 @@ struct GraphBuffer {
     kHidden,
     kWeights,
     kIndex,
-    kMarks,     // the two words of a mark, for each new token
-    kDqSlots,   // of each place of a list, what a block adds to the gradient of a query
-    kRestSlots, // a number for each place of a list, where there are slots
-    kBlockMeans // a row of keys for each selection block
+    kMarks,    // the two words of a mark, for each new token
+    kDqSlots,  // a row of keys for each place of a list, where there are slots
+    kRestSlots // a number for each place of a list, where there are slots
   };
 
   Buffer buffer;

@@ -81,12 +81,12 @@ inline constexpr GraphBuffer kRestSlotsBuffer = {Buffer::kRestSlots,
                                                  GraphBuffer::Heads::kQuery,
                                                  GraphBuffer::Columns::kRestSlots,
                                                  TensorRole::kStatistics};
-inline constexpr GraphBuffer kBlockMeansBuffer = {Buffer::kBlockMeans,
-                                                  Role::kDqSlots,
-                                                  GraphBuffer::Rows::kSequences,
-                                                  GraphBuffer::Heads::kKv,
-                                                  GraphBuffer::Columns::kBlockMeans,
-                                                  TensorRole::kIo};
+inline constexpr GraphBuffer kKeySlotsBuffer = {Buffer::kKeySlots,
+                                                Role::kDqSlots,
+                                                GraphBuffer::Rows::kChunk,
+                                                GraphBuffer::Heads::kQuery,
+                                                GraphBuffer::Columns::kDqSlots,
+                                                TensorRole::kIo};
 inline constexpr GraphBuffer kDkPiecesBuffer = piecesBuffer(Buffer::kDkPieces, GraphBuffer::Columns::kQkDim);
 inline constexpr GraphBuffer kDvPiecesBuffer = piecesBuffer(Buffer::kDvPieces, GraphBuffer::Columns::kVDim);
 
@@ -105,8 +105,8 @@ inline constexpr Binding kDqSlots = {
     .view = View::kDqSlots, .buffer = Buffer::kDqSlots, .order = Order::kEntryRowHeadSlot};
 inline constexpr Binding kRestSlots = {
     .view = View::kRestSlots, .buffer = Buffer::kRestSlots, .order = Order::kEntryRowHeadColumn};
-inline constexpr Binding kBlockMeans = {
-    .view = View::kBlockMeans, .buffer = Buffer::kBlockMeans, .order = Order::kEntryRowHeadSlot};
+inline constexpr Binding kKeySlots = {
+    .view = View::kKeySlots, .buffer = Buffer::kKeySlots, .order = Order::kEntryRowHeadSlot};
 inline constexpr std::array kIndexSlotsBindings = {kLists[0], kPieces[0], kEntrySlots};
 inline constexpr std::array kIndexRangesBindings = {kPieces[0], kIndexRanges};
 constexpr auto slotsBindings(const BranchNames &names) {
@@ -122,7 +122,7 @@ constexpr auto slotsBindings(const BranchNames &names) {
                     kIndexRanges,
                     kDqSlots,
                     kRestSlots,
-                    kBlockMeans};
+                    kKeySlots};
 }
 constexpr GraphNode slotsNode(Role role, Operator op, std::span<const Binding> bindings) {
   return {.role = role, .op = op, .isNeeded = bySlots, .isChunked = true, .bindings = bindings};
@@ -148,9 +148,9 @@ constexpr GraphNode dqSlotsNode(std::span<const Binding> bindings) {
 inline constexpr auto kSelDq =
     joined(joined(kSelAlone.inputs(), kLists), std::array{Binding{View::kDQ, TensorName::kDQ}, kDeltaNext});
 inline constexpr auto kSelDqSlots = slotsBindings(kSelAlone);
-inline constexpr std::array kSelSumSlots = {kDqSlots,   kRestSlots,       kBlockMeans,
-                                            kLists[0],  kLists[1],        kSelAlone.delta,
-                                            kDeltaNext, kSelAlone.weight, Binding{View::kDQ, TensorName::kDQ}};
+inline constexpr std::array kSelSumSlots = {
+    kDqSlots,        kRestSlots, kKeySlots,        kLists[1],
+    kSelAlone.delta, kDeltaNext, kSelAlone.weight, Binding{View::kDQ, TensorName::kDQ}};
 inline constexpr auto kSelDkv = joined(ofKeys(kSelAlone, Buffer::kDeltaNext).inputs(), kPieces);
 inline constexpr auto kSelSum =
     joined(kPieces, std::array{Binding{View::kDK, TensorName::kDKSel}, Binding{View::kDV, TensorName::kDVSel}});
@@ -171,7 +171,7 @@ inline constexpr GraphNode kSelBwdNodes[] = {
 inline constexpr GraphBuffer kSelBwdBuffers[] = {
     kTableBuffer,      kDeltaBuffer,      kDeltaNextBuffer,   kListLengthsBuffer, kBlockCountsBuffer,
     kBlockIndexBuffer, kEntrySlotsBuffer, kIndexRangesBuffer, kDqSlotsBuffer,     kRestSlotsBuffer,
-    kBlockMeansBuffer, kDkPiecesBuffer,   kDvPiecesBuffer};
+    kKeySlotsBuffer,   kDkPiecesBuffer,   kDvPiecesBuffer};
 inline constexpr Graph kSelBwd = {kSelBwdNodes, kSelBwdBuffers, Operator::kSelBwd};
 
 // --- nsa_bwd: deltas and gates of all branches; then the gradient of the queries branch by branch, for a chunk of
@@ -247,8 +247,7 @@ inline constexpr auto kDqOfSel =
 inline constexpr auto kSlotsOfSel = slotsBindings(kSelOfAll);
 inline constexpr std::array kSumSlotsOfSel = {kDqSlots,
                                               kRestSlots,
-                                              kBlockMeans,
-                                              kLists[0],
+                                              kKeySlots,
                                               kLists[1],
                                               kSelOfAll.delta,
                                               kDeltaNextSel,
@@ -458,7 +457,7 @@ inline constexpr auto kNsaBwdOwnBuffers = std::to_array<GraphBuffer>(
      kIndexRangesBuffer,
      kDqSlotsBuffer,
      kRestSlotsBuffer,
-     kBlockMeansBuffer,
+     kKeySlotsBuffer,
      kDkPiecesBuffer,
      kDvPiecesBuffer,
      partsBuffer(Buffer::kDkParts, Role::kDkvWin, GraphBuffer::Rows::kTokens, GraphBuffer::Columns::kQkDim,

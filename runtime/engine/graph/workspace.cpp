@@ -119,8 +119,6 @@ struct Extents {
       return spec.dqSlots ? int64_t{spec.selCount} * spec.qkDim : 0;
     case kRestSlots:
       return spec.dqSlots ? spec.selCount : 0;
-    case kBlockMeans:
-      return roundUp(scoreBlocks(spec, maxima), kWidestTile) * spec.qkDim;
     }
     return 0;
   }

@@ -25,9 +25,8 @@ void describeWayOfDq(const Routing &routing, std::string_view way, RouteDescript
   } else {
     route.source = "rule";
     route.why = hasSlots ? "the heads of a small group do not fill a tile of each query"
-                : mayTakeSlots(routing.spec, routing.maxima) ? "the heads of a large group fill a tile of each query"
-                : hasSmallHeads(routing.spec)
-                    ? "small heads need a mean of keys by their weights, which only the kernel query by query has"
+                : mayTakeSlots(routing.spec, routing.maxima)
+                    ? "the heads of a large group fill a tile of each query"
                     : "block by block, a block would not fit in shared memory, or the slots not in a chunk";
   }
 }

@@ -78,7 +78,8 @@ double bytesOf(const Spec &spec, const Sizes &sizes) {
     bytes += static_cast<double>(rule.lead == Lead::kNone ? 1 : rows * sizes.batch) * static_cast<double>(rowBytes);
   }
   if (definitionOf(spec.op).mayTake(View::kDqSlots))
-    bytes += 4.0 * static_cast<double>(sizes.batch * sizes.seqlenQ) * spec.queryHeads * spec.selCount * spec.qkDim;
+    bytes += static_cast<double>(4 + dtypeBytes(spec.dtype)) * static_cast<double>(sizes.batch * sizes.seqlenQ) *
+             spec.queryHeads * spec.selCount * spec.qkDim;
   return bytes;
 }
 
@@ -398,20 +399,27 @@ Status KernelTrial::addSlots(KernelCall &call, const Lengths &lengths, const Dra
   const int64_t row = heads * drawn.mostBlocks;
   call[View::kIndexRanges] = ViewSlots::make(ranges->data(), DType::kI32, {batch * row, row, drawn.mostBlocks, 1});
 
-  const int64_t columns = spec.qkDim, query = spec.queryHeads * count * columns;
-  const int64_t elements = rowsOf(Lead::kQueries, lengths) * query;
-  NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer, DeviceBuffer::allocate(device, static_cast<size_t>(elements * 4)));
-  call[View::kDqSlots] =
-      ViewSlots::make(buffer.data(), DType::kF32, {packed ? 0 : lengths.q[0] * query, query, count * columns, columns});
+  const int64_t queries = rowsOf(Lead::kQueries, lengths);
+  const auto addOfSlots = [&](View view, DType dtype, int64_t columns) -> Result<DeviceBuffer *> {
+    const int64_t query = spec.queryHeads * count * columns;
+    const auto bytes = static_cast<size_t>(queries * query * dtypeBytes(dtype));
+    NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer, DeviceBuffer::allocate(device, bytes));
+    call[view] =
+        ViewSlots::make(buffer.data(), dtype, {packed ? 0 : lengths.q[0] * query, query, count * columns, columns});
+    return &buffers.emplace_back(std::move(buffer));
+  };
+  const int64_t columns = spec.qkDim, elements = queries * spec.queryHeads * count * columns;
+  NSA_RETURN_IF_ERROR(addOfSlots(View::kKeySlots, spec.dtype, columns).status());
+  NSA_RETURN_IF_ERROR(addOfSlots(View::kRestSlots, DType::kF32, 1).status());
+  NSA_ASSIGN_OR_RETURN(const DeviceBuffer *dqSlots, addOfSlots(View::kDqSlots, DType::kF32, columns));
   if (&call == &checkedCall) {
     outputs.push_back({std::string(viewRule(View::kDqSlots).name), TuningResult::Kind::kRows, columns, elements,
-                       buffer.data(), DType::kF32});
+                       dqSlots->data(), DType::kF32});
     writtenRows.clear();
     for (size_t list = 0; list < drawn.listLengths.size(); ++list) // the heads of a group have one list
       for (int64_t place = 0; place < spec.group() * count; ++place)
         writtenRows.push_back(place % count < drawn.listLengths[list]);
   }
-  buffers.push_back(std::move(buffer));
   return Status::ok();
 }
 

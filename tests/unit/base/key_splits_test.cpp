@@ -106,33 +106,5 @@ TEST(KeySplits, TheLargestRequestsAreMany) {
   }
 }
 
-// The mean of keys by their weights costs a product, so only kernels have it that a mean of samples would not do for.
-TEST(KeyWeights, AreInTheKeysOfProblemsThatNeedThem) {
-  const auto weighs = [](Operator op, const Spec &given) {
-    Spec spec = given;
-    spec.op = op;
-    EXPECT_TRUE(spec.validate().isOk()) << spec.validate().toString();
-    const Problem problem = Problem::make(spec, {1, 4096, 4096, 4096});
-    const std::map<std::string, std::string> fixed = problem.fixed();
-    EXPECT_EQ(problem.key().find("weighs_keys") != std::string::npos, fixed.contains("weighs_keys"));
-    const auto found = fixed.find("weighs_keys");
-    return found != fixed.end() && found->second == "1";
-  };
-  Spec large = decodeSpec();
-  large.qkDim = large.vDim = 128;
-  Spec narrow = large, thin = large, biased = large;
-  narrow.qkDim = 127;
-  thin.vDim = 127;
-  biased.cmpKind = CmpKind::kLinear;
-  for (const Operator op : {Operator::kAttentionDq, Operator::kSelDq}) {
-    EXPECT_FALSE(weighs(op, large));
-    EXPECT_TRUE(weighs(op, narrow));
-    EXPECT_TRUE(weighs(op, thin));
-  }
-  EXPECT_TRUE(weighs(Operator::kAttentionDq, biased)) << "a bias is a mean of all compressed values";
-  EXPECT_FALSE(weighs(Operator::kSelDq, biased)) << "its keys are tokens";
-  EXPECT_FALSE(weighs(Operator::kAttentionDkv, narrow));
-}
-
 } // namespace
 } // namespace nsa

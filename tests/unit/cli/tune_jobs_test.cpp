@@ -224,7 +224,6 @@ TEST(TuneJobs, MayBeThoseOfSomeOperatorsAlone) {
 TEST(TuneJobs, OfADirectionAreThoseOfItsPasses) {
   std::vector<Workload> tiny = {*readWorkload(NSA_TEST_DATA "/tune_tiny.json")};
   tiny[0].prefill->lengths = {128};
-  tiny[0].heads[0].spec.qkDim = tiny[0].heads[0].spec.vDim = 64; // small heads take no slots
   const auto problems = [&](TuneDirection direction) {
     tiny[0].direction = direction;
     const Result<std::vector<TuneJob>> jobs = expand(tiny);

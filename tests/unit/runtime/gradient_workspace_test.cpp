@@ -45,7 +45,8 @@ struct GradientSizes {
   }
 
   // What a query has in the chunk's memory for each place of its list.
-  int64_t slotsRow() const { return s.dqSlots ? int64_t{4} * s.queryHeads * s.selCount * (s.qkDim + 1) : 0; }
+  int64_t places() const { return s.dqSlots ? int64_t{s.queryHeads} * s.selCount : 0; }
+  int64_t slotsRow() const { return places() * ((4 + element) * s.qkDim + 4); }
   int64_t chunkRows(bool isGpu) const {
     const int64_t out = int64_t{s.queryHeads} * s.vDim * element, sum = int64_t{4} * s.queryHeads * s.qkDim;
     const int64_t bytes = int64_t{!isGpu ? 32 : s.dqSlots ? 1024 : 512} << 20;
@@ -72,11 +73,11 @@ struct GradientSizes {
     const int64_t blockRow = m.batch * s.kvHeads * ceildiv(ceildiv(m.seqlenK, s.selBlock), 128) * 128;
     pieces.push_back(4 * shares * blockRow);
     const int64_t offsets = isPacked ? m.batch * (m.seqlenK / s.selBlock + 3) : ceildiv(m.seqlenK, s.selBlock) + 1;
-    const int64_t places = entries * s.kvHeads * (offsets + (isPacked ? m.tokensQ : m.seqlenQ) * s.selCount);
-    pieces.push_back(4 * places);
+    const int64_t entryPlaces = entries * s.kvHeads * (offsets + (isPacked ? m.tokensQ : m.seqlenQ) * s.selCount);
+    pieces.push_back(4 * entryPlaces);
     if (s.dqSlots)
-      for (const int64_t bytes : {4 * places, 8 * blockRow, chunkRows(isGpu) * slotsRow() / (s.qkDim + 1) * s.qkDim,
-                                  chunkRows(isGpu) * slotsRow() / (s.qkDim + 1), blockRow * s.qkDim * element})
+      for (const int64_t bytes : {4 * entryPlaces, 8 * blockRow, 4 * chunkRows(isGpu) * places() * s.qkDim,
+                                  4 * chunkRows(isGpu) * places(), element * chunkRows(isGpu) * places() * s.qkDim})
         pieces.push_back(bytes);
   }
 
@@ -183,8 +184,8 @@ TEST(GradientWorkspace, OfALongSequenceIsAsDocumented) {
     size_t mebibytes;
   } rows[] = {{"nsa128", 64, 4, 128, 3042},
               {"nsa192", 64, 4, 192, 3594},
-              {"gqa4", 32, 8, 128, 5576},
-              {"mha1", 16, 16, 128, 9684}};
+              {"gqa4", 32, 8, 128, 5578},
+              {"mha1", 16, 16, 128, 9672}};
   for (const auto &row : rows) {
     Spec spec;
     spec.op = Operator::kNsaBwd;

@@ -43,11 +43,11 @@ TEST(KernelMatch, AKernelThatCutsSequencesAtOtherQueriesDoesNotServe) {
 // The key of a problem leaves out what is 0 in most problems. A kernel with another value computes something else.
 TEST(KernelMatch, WhatAKeyLeavesOutIsZero) {
   Stored stored("deltas");
-  stored.manifest.fixed["weighs_keys"] = "0";
+  stored.manifest.fixed["key_offset"] = "0";
   EXPECT_TRUE(stored.serves().isOk());
-  stored.manifest.fixed["weighs_keys"] = "1";
-  EXPECT_EQ(stored.serves().toString(), "invalid argument: weighs_keys = 1: must be 0");
-  stored.problem.fixed["weighs_keys"] = "1";
+  stored.manifest.fixed["key_offset"] = "1";
+  EXPECT_EQ(stored.serves().toString(), "invalid argument: key_offset = 1: must be 0");
+  stored.problem.fixed["key_offset"] = "1";
   EXPECT_TRUE(stored.serves().isOk());
   stored.manifest.fixed["own"] = "1"; // of a program of one's own
   EXPECT_TRUE(stored.serves().isOk());

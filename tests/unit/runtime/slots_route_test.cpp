@@ -37,14 +37,6 @@ TEST(SlotsRoute, TheRuleTakesSlotsForSmallGroups) {
     EXPECT_TRUE(takesSlotsIn(gradientOf(op, 4), 4096));
     EXPECT_FALSE(takesSlotsIn(gradientOf(op, 5), 4096));
   }
-  // A mean of samples of keys has too much noise.
-  Spec small = gradientOf(Operator::kSelBwd, 1);
-  small.qkDim = 48;
-  EXPECT_FALSE(takesSlotsIn(small, 4096));
-  small.qkDim = 49;
-  EXPECT_TRUE(takesSlotsIn(small, 4096));
-  small.vDim = 48;
-  EXPECT_FALSE(takesSlotsIn(small, 4096));
   // Keys and values of a block do not fit in the shared memory of every GPU.
   Spec wide = gradientOf(Operator::kSelBwd, 1);
   wide.dtype = DType::kF32;
@@ -81,7 +73,7 @@ TEST(SlotsRoute, AStoredThresholdDecides) {
     }
 }
 
-// What was measured for one sequence says nothing about memory for many, or for large blocks, or about noise.
+// What was measured for one sequence says nothing about memory for many, or for large blocks.
 TEST(SlotsRoute, AStoredThresholdDecidesOnlyWhereSlotsAreAllowed) {
   const FindRoute always = [](const std::string &, const std::string &) -> std::optional<StoredRoute> {
     StoredRoute route;
@@ -92,9 +84,6 @@ TEST(SlotsRoute, AStoredThresholdDecidesOnlyWhereSlotsAreAllowed) {
   EXPECT_TRUE(takesSlotsIn(wide, 4096, {}, always));
   wide.dtype = DType::kF32;
   EXPECT_FALSE(takesSlotsIn(wide, 4096, {}, always)) << "the keys and values of a block take 64 KiB";
-  Spec small = gradientOf(Operator::kSelBwd, 16);
-  small.qkDim = 48;
-  EXPECT_FALSE(takesSlotsIn(small, 4096, {}, always)) << "only the kernel query by query has the exact mean";
   const Spec heads = gradientOf(Operator::kSelBwd, 16);
   Maxima many = tokens(4096);
   many.batch = 256;
@@ -146,13 +135,11 @@ TEST(SlotsRoute, IsExplained) {
     EXPECT_EQ(forced.name, kQueriesVariant);
     EXPECT_EQ(forced.source, "force_variant");
     EXPECT_FALSE(forced.threshold);
-    Spec wide = spec, small = spec;
+    Spec wide = spec;
     wide.dtype = DType::kF32;
-    small.vDim = 48;
     for (const auto &[ruled, name, why] : {std::tuple(spec, kSlotsVariant, "small group"),
                                            {gradientOf(op, 16), kQueriesVariant, "large group"},
-                                           {wide, kQueriesVariant, "shared memory"},
-                                           {small, kQueriesVariant, "small heads"}}) {
+                                           {wide, kQueriesVariant, "shared memory"}}) {
       const RouteDescription route = routeOf(ruled, tokens(8192), {}, {});
       EXPECT_EQ(route.name, name);
       EXPECT_EQ(route.source, "rule");
