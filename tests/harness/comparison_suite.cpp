@@ -32,11 +32,9 @@ protected:
                              freshSeed());
   }
 
-  // Values far from 0, whose products with `d_out` cancel, so that rounding takes much of each delta. The window holds
-  // more keys than a tile, because a row that sees one tile of keys alone does not use the rounded delta.
+  // Values far from 0, whose products with `d_out` cancel, so that rounding takes much of each delta.
   static OperatorInputs drawLosingDigits() {
     Spec spec = smallSpec(Operator::kNsaBwd, DType::kBf16);
-    spec.window = 300;
     OperatorInputs inputs = tools::drawInputs(spec, {{300, 300}, {300, 300}}, freshSeed());
     const auto change = [&](T name, const std::function<float(float value, float before, int64_t at)> &changed) {
       const auto found = inputs.tensors.find(name);

@@ -181,5 +181,63 @@ TEST_F(AttentionGradients, OfEachNumberOfWarps) {
   }
 }
 
+// A plan of nsa_bwd hands these on to the kernels of queries, which lose what is wrong in a delta. So a wrong one would
+// show in no gradient that is not rounded.
+TEST_F(GradientTest, OfGatesHandOnTheDeltaAndTheWeightOfEachBranch) {
+  constexpr int32_t kBranches = 3, kGroup = 3, kColumns = 24, kTimes = 37;
+  constexpr int64_t kBatch = 2, kHeads = kKvHeads * kGroup, kRows = kBatch * kTimes * kHeads;
+  const ProgramKernel kernel(*device, "combine_bwd", Operator::kCombineBwd,
+                             {{"dtype", "fp32"},
+                              {"v_dim", std::to_string(kColumns)},
+                              {"group", std::to_string(kGroup)},
+                              {"packed", "0"},
+                              {"gate", "value"},
+                              {"gate_per_group", "0"}});
+  std::mt19937_64 random{freshSeed()};
+  std::normal_distribution<float> normal;
+  const auto draw = [&](int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    std::ranges::generate(values, [&] { return normal(random); });
+    return values;
+  };
+  const std::vector<int64_t> rows = {kBatch, kTimes, kHeads};
+  const auto withColumns = [&](int64_t columns) { return std::vector<int64_t>{kBatch, kTimes, kHeads, columns}; };
+  Arguments arguments;
+  arguments.i32("seqlen_q", kTimes).i32("seqlen_k", kTimes).i32("total_q", kBatch * kTimes);
+  arguments.i32("query_begin", 0).i32("query_end", std::numeric_limits<int32_t>::max()).i32("query_step", 1);
+  arguments.view("sequences", nullptr, {0, 0});
+  const std::vector<float> dOut = draw(kRows * kColumns), gates = draw(kRows * kBranches);
+  std::vector<std::vector<float>> outputs;
+  std::vector<DeviceArray> arrays, deltas, weights;
+  const auto bind = [&](const std::string &name, DeviceArray array, std::vector<DeviceArray> &kept, bool columnsToo) {
+    array.bind(arguments, name, columnsToo);
+    kept.push_back(std::move(array));
+  };
+  bind("d_out", DeviceArray::of(*device, dOut, withColumns(kColumns)), arrays, false);
+  bind("gates", DeviceArray::of(*device, gates, withColumns(kBranches)), arrays, true);
+  bind("d_gates", untouched(withColumns(kBranches)), arrays, true);
+  for (const std::string branch : {"cmp", "sel", "win"}) {
+    outputs.push_back(draw(kRows * kColumns));
+    bind("o_" + branch, DeviceArray::of(*device, outputs.back(), withColumns(kColumns)), arrays, false);
+    bind("delta_" + branch, untouched(rows), deltas, true);
+    bind("weight_" + branch, untouched(rows), weights, true);
+    arguments.view("d_o_" + branch, nullptr, {0, 0, 0});
+  }
+  kernel.run(arguments, {{"max_seqlen_q", kTimes}, {"kv_heads", kKvHeads}, {"batch", kBatch}});
+
+  for (size_t branch = 0; branch < kBranches; ++branch) {
+    SCOPED_TRACE(branch);
+    std::vector<double> delta(kRows), gate(kRows);
+    for (size_t row = 0; row < kRows; ++row) {
+      gate[row] = gates[row * kBranches + branch];
+      for (size_t i = row * kColumns; i < (row + 1) * kColumns; ++i)
+        delta[row] += static_cast<double>(dOut[i]) * outputs[branch][i];
+    }
+    const std::vector<float> gotDelta = deltas[branch].read<float>(), gotGate = weights[branch].read<float>();
+    expectClose({gotDelta.begin(), gotDelta.end()}, delta, DType::kF32, "delta");
+    expectClose({gotGate.begin(), gotGate.end()}, gate, DType::kF32, "weight");
+  }
+}
+
 } // namespace
 } // namespace nsa::test

@@ -58,7 +58,6 @@ protected:
     spec.layout = Layout::kPacked;
     spec.queryHeads = 32;
     spec.kvHeads = 32 / group;
-    spec.qkDim = 72; // the gradient samples compressed keys
     spec.vDim = 256; // the CPU's memory holds a fraction of the queries
     spec.window = 40;
     return spec;

@@ -32,9 +32,8 @@ struct HeadRows {
   static constexpr int32 kThreadHeads = 2;            // heads of a thread that exist
   static constexpr int32 kNearest = 1, kFurthest = 2; // distances of lanes that have the same heads
   static constexpr int32 kItemDistance = 1;           // between the two items of a thread
-  static constexpr int32 kRegisters =
-      48; // of results and operands of heads, where results leave some (decode_attend.cuh)
-  static constexpr int32 kMostColumns = 64; // of V for a warp that is not wide (decode_team.cuh)
+  static constexpr int32 kRegisters = 48;             // of results, and of operands of heads if results leave some
+  static constexpr int32 kMostColumns = 64;           // of V for a warp that is not wide (decode_team.cuh)
   // Rows of results in shared memory lie so many numbers further apart than their length, a multiple of 16. So the four
   // rows that half a warp stores at once, eight numbers of each, lie in different banks.
   static constexpr int32 kGap = 8;
