@@ -27,7 +27,6 @@ constexpr Change kChanges[] = {
     [](Spec &) {},
     [](Spec &spec) { spec.layout = Layout::kPacked; },
     [](Spec &spec) { spec.pageSize = spec.selBlock; },
-    [](Spec &spec) { spec.vDim = 16; }, // small heads
     [](Spec &spec) { spec.cmpKind = CmpKind::kLinear; },
     [](Spec &spec) {
       spec.cmpKind = CmpKind::kMlp;

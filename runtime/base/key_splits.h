@@ -7,7 +7,6 @@
 
 #include "runtime/base/problem.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 

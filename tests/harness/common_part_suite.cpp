@@ -107,8 +107,8 @@ TEST_P(CommonParts, OfWhatIsMultipliedWithWeights) {
   }
 }
 
-// Scores that spread far give a few keys most of the weight, and the mean of keys that the output's rounding is
-// multiplied with is the mean by these weights.
+// A few keys have most of the weight here. The rest must be multiplied with the mean by these weights and not with
+// another mean.
 TEST_P(CommonParts, OfUnevenWeights) {
   for (const int32_t qkDim : {16, 128})
     for (const Operator op : {Operator::kDenseBwd, Operator::kWindowBwd, Operator::kCmpBwd, Operator::kSelBwd}) {

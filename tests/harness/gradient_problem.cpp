@@ -1,6 +1,5 @@
 #include "tests/harness/gradient_problem.h"
 
-#include "runtime/base/key_splits.h"
 #include "runtime/base/sequence_fields.h"
 
 #include <algorithm>

@@ -42,7 +42,7 @@ public:
   // Makes the first query of each sequence NaN.
   void poisonFirstQueries();
 
-  // `packed`, the element type, the sizes, and which mean of keys a kernel of queries takes.
+  // The element type, the sizes, and `packed`.
   ProgramKernel::Pairs fixed() const;
   // Keys, values, the numbers and the table of sequences. The arrays lie on the device as long as the problem.
   Arguments arguments(Device &device);

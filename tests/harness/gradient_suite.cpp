@@ -114,13 +114,13 @@ protected:
     // Without the correction dQ is wrong by off times the mean key, which is from kCommon to 2 kCommon. A result of
     // fp16 is rounded by up to half of its least number.
     const double scale = reference::softmaxScale(spec);
-    const double limit = 0.25 * off * kCommon * scale + (spec.dtype == DType::kF16 ? 0x1p-25 : 0);
+    const double limit = 0.05 * off * kCommon * scale + (spec.dtype == DType::kF16 ? 0x1p-25 : 0);
     const std::vector<double> got = problem.read(dq, problem.q);
     const std::vector<float> corrected = next.read<float>();
     ASSERT_EQ(got.size(), wanted.q.size());
     for (size_t row = 0; row < corrected.size(); ++row) {
       const bool seesKeys = std::isfinite(result.lse[row]);
-      EXPECT_NEAR(corrected[row], seesKeys ? wanted.delta[row] : wrong[row], 0.1 * off) << "row " << row;
+      EXPECT_NEAR(corrected[row], seesKeys ? wanted.delta[row] : wrong[row], 0.02 * off) << "row " << row;
       for (size_t i = row * static_cast<size_t>(spec.qkDim); i < (row + 1) * static_cast<size_t>(spec.qkDim); ++i)
         ASSERT_NEAR(got[i], wanted.q[i], seesKeys ? limit : 0) << "row " << row << ", element " << i;
     }
@@ -140,12 +140,10 @@ TEST_F(AttentionGradients, OfDenseWindowAndCompressedAttention) {
 }
 
 TEST_F(AttentionGradients, TakeWhatIsWrongInDeltaFromTheQueriesAndFromDelta) {
-  // The last queries of a sequence see nearly the same keys.
-  const std::vector<SequenceLengths> packed = {{8, 61}, {6, 40}, {2, 5}}, alike = {{8, 61}, {8, 61}};
   for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
     const Spec spec = specFor(Operator::kCmp, dtype);
-    checkWrongDelta(spec, Placing::kDense, alike, 0.5, 1);
-    checkWrongDelta(spec, Placing::kPacked, packed, 0.5, 1);
+    for (const Placing placing : {Placing::kDense, Placing::kPacked})
+      checkWrongDelta(spec, placing, lengthsOf(placing), 0.5, 1);
   }
   // Sums of a few of the least numbers of fp16, over two keys.
   checkWrongDelta(specFor(Operator::kCmp, DType::kF16), Placing::kDense, {{1, 12}, {1, 12}}, 0x1p-22, 0x1p-24);
@@ -181,8 +179,8 @@ TEST_F(AttentionGradients, OfEachNumberOfWarps) {
   }
 }
 
-// A plan of nsa_bwd hands these on to the kernels of queries, which lose what is wrong in a delta. So a wrong one would
-// show in no gradient that is not rounded.
+// What a plan of nsa_bwd hands on to later kernels. The kernels of queries correct a wrong delta, so no gradient of
+// fp32 would show it.
 TEST_F(GradientTest, OfGatesHandOnTheDeltaAndTheWeightOfEachBranch) {
   constexpr int32_t kBranches = 3, kGroup = 3, kColumns = 24, kTimes = 37;
   constexpr int64_t kBatch = 2, kHeads = kKvHeads * kGroup, kRows = kBatch * kTimes * kHeads;

@@ -98,6 +98,8 @@ struct SelectedCase {
 
 class SelectedGradients : public GradientTest {
 protected:
+  static constexpr float kWrongDelta = 0.5;
+
   static ProgramKernel::Pairs fixedOf(const GradientProblem &problem) {
     ProgramKernel::Pairs fixed = problem.fixed();
     fixed["sel_block"] = std::to_string(problem.attention.spec.selBlock);
@@ -147,6 +149,10 @@ protected:
       delta.push_back(static_cast<float>(sum));
     }
     const reference::AttentionGradient wanted = reference::differentiate(problem.attention, result, gatedGradient);
+    // The kernels of queries correct delta, and the kernel of keys gets the corrected one.
+    std::vector<float> wrong = delta;
+    for (float &value : wrong)
+      value += program == std::string("sel_dkv") ? 0 : kWrongDelta;
 
     const ProgramKernel kernel(*device, program, *parseOperator(program), fixedOf(problem),
                                warps.empty() ? ProgramKernel::Pairs() : ProgramKernel::Pairs{{"warps", warps}});
@@ -168,7 +174,7 @@ protected:
     const auto sequences = static_cast<int64_t>(problem.sequences().size());
     const std::vector<int64_t> places = {inverse.entries, kKvHeads, inverse.places};
     const DeviceArray q = problem.array(*device, problem.q), dOut = problem.array(*device, problem.dOut),
-                      lse = problem.rows(*device, floats(result.lse)), deltas = problem.rows(*device, delta),
+                      lse = problem.rows(*device, floats(result.lse)), deltas = problem.rows(*device, wrong),
                       gate = problem.rows(*device, gates), index = DeviceArray::of(*device, inverse.index, places),
                       entrySlots = DeviceArray::of(*device, inverse.slots, places),
                       ranges = DeviceArray::of(*device, inverse.ranges, {2, sequences, kKvHeads, inverse.blocks}),
@@ -215,34 +221,41 @@ protected:
     if (program == std::string("sel_dq"))
       expectClose(problem.read(dq, problem.q), wanted.q, spec.dtype, "dQ");
     else if (!ofKeys)
-      checkSlots(problem, dqSlots.read<float>(), keySlots.read<std::byte>(), gates, wanted);
+      checkSlots(problem, dqSlots.read<float>(), keySlots.read<std::byte>(), restSlots.read<float>(), gates, wanted);
     for (const bool isValue : {false, true})
       if (ofKeys)
         checkKeys(problem, inverse, (isValue ? dvPieces : dkPieces).read<float>(), wanted, isValue);
   }
 
-  // The kernel that follows adds the slots of a query in their order, and multiplies. The sum of keys by their weights
-  // is what attention has with the keys as values.
+  // The kernel that follows adds the slots of a query in their order, takes the rest times the mean of keys from the
+  // sum, and multiplies. The sum of keys by their weights is what attention has with the keys as values.
   static void checkSlots(const GradientProblem &problem, const std::vector<float> &slots,
-                         const std::vector<std::byte> &keySlots, const std::vector<float> &gates,
-                         const reference::AttentionGradient &wanted) {
+                         const std::vector<std::byte> &keySlots, const std::vector<float> &rests,
+                         const std::vector<float> &gates, const reference::AttentionGradient &wanted) {
     const Spec &spec = problem.attention.spec;
     const auto columns = static_cast<size_t>(spec.qkDim), count = static_cast<size_t>(spec.selCount);
     std::vector<double> keys(slots.size()), dq(wanted.q.size(), 0), meanKey(wanted.q.size(), 0);
     reference::loadElements(spec.dtype, keySlots.data(), 0, keys);
-    for (size_t row = 0; row < wanted.q.size() / columns; ++row)
+    for (size_t row = 0; row < wanted.q.size() / columns; ++row) {
+      double rest = 0;
       for (size_t slot = 0; slot < count; ++slot) {
         const bool isListed = problem.attention.blockLists.at(int64_t(row) / spec.queryHeads,
                                                               int64_t(row) % spec.queryHeads / spec.group())[slot] >= 0;
+        const float ofSlot = rests[row * count + slot];
+        ASSERT_EQ(std::isnan(ofSlot), !isListed) << "row " << row << " slot " << slot;
+        rest += isListed ? ofSlot : 0;
         for (size_t column = 0; column < columns; ++column) {
-          const float element = slots[(row * count + slot) * columns + column];
-          const double key = keys[(row * count + slot) * columns + column];
-          ASSERT_EQ(std::isnan(element), !isListed) << "row " << row << " slot " << slot << " column " << column;
-          ASSERT_EQ(std::isnan(key), !isListed) << "row " << row << " slot " << slot << " column " << column;
-          meanKey[row * columns + column] += isListed ? key : 0;
-          dq[row * columns + column] += isListed ? element * reference::softmaxScale(spec) * gates[row] : 0;
+          const size_t at = row * columns + column, from = (row * count + slot) * columns + column;
+          ASSERT_EQ(std::isnan(slots[from]), !isListed) << "row " << row << " slot " << slot << " column " << column;
+          ASSERT_EQ(std::isnan(keys[from]), !isListed) << "row " << row << " slot " << slot << " column " << column;
+          dq[at] += isListed ? slots[from] : 0;
+          meanKey[at] += isListed ? keys[from] : 0;
         }
       }
+      EXPECT_NEAR(rest, -kWrongDelta, 0.02 * kWrongDelta) << "row " << row;
+      for (size_t at = row * columns; at < (row + 1) * columns; ++at)
+        dq[at] = (dq[at] - rest * meanKey[at]) * reference::softmaxScale(spec) * gates[row];
+    }
     expectClose(dq, wanted.q, spec.dtype, "dQ");
     reference::Attention ofKeys = problem.attention;
     ofKeys.spec.vDim = spec.qkDim;

@@ -77,7 +77,7 @@ constexpr Mutant kGradientMutants[] = {
      .file = "tile/attention_dq.tile",
      .before = "mean_key += dot(p, k_tile) over key",
      .after = "mean_key += dot(mask(1.0 / ((newest + 1) as f32), seen, 0) over key, k_tile) over key",
-     .tests = "NsaGradients.OfQueriesDoNotKeepAnErrorOfTheSavedOutput"},
+     .tests = "NsaGradients.DoNotKeepAnErrorOfTheSavedOutput"},
     {.name = "dq-zero-times-a-negative-gate",
      .operators = "nsa_bwd",
      .file = "tile/library/gradient_bwd.tile",

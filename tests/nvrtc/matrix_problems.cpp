@@ -1,7 +1,6 @@
 #include "tests/nvrtc/matrix_problems.h"
 
 #include "runtime/base/compiler_revision.h"
-#include "runtime/base/key_splits.h"
 #include "runtime/engine/graph/pipeline.h"
 
 #include <algorithm>
@@ -280,7 +279,7 @@ std::vector<CompileCall> cornerProblems() {
   calls.push_back(combineCall("combine_bwd", 128, 4, "fp32", 0, "softmax", 1));
   calls.push_back(combineCall("combine", 256, 128, "fp32", 1, "value", 1));
   calls.push_back(combineCall("combine_bwd", 33, 3, "fp16", 1, "sigmoid", 0));
-  constexpr Shape kWideKeys = {192, 48, 16, "bf16", 1}; // the most columns of keys that ptxas keeps in registers
+  constexpr Shape kWideKeys = {192, 48, 16, "bf16", 1}; // beside few columns of values
   for (const Shape &shape : {kShapes[1], kShapes[4], kShapes[6], kShapes[11], kWideKeys}) {
     for (const bool compressed : {false, true})
       addNew(calls, gradientCalls(shape, compressed));

@@ -72,11 +72,11 @@ std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LaunchS
                        std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()),
                        ofBlocks ? 0 : first * strides[1]});
   }
-  for (const auto &[view, buffer] : kComparedBuffers)
+  for (const auto &[view, buffer, role] : kComparedBuffers)
     if (definitionOf(op).mayTake(view)) {
       const WorkspaceLayout::Placed &at = layout[buffer];
-      outputs.push_back(
-          {view, DType::kF32, call[view].strides, at.copy, at.rows == GraphBuffer::Rows::kChunk ? first * at.row : 0});
+      outputs.push_back({view, spec.types().of(role), call[view].strides, at.copy,
+                         at.rows == GraphBuffer::Rows::kChunk ? first * at.row : 0});
     }
   return outputs;
 }

@@ -136,15 +136,24 @@ enum class Buffer : uint8_t {
   kIndexRanges,
   kDqSlots,
   kKeySlots,  // of each place of a list, the sum of its keys by their weights
-  kRestSlots, // of each place of a list, what rounding left of the sum of dS
+  kRestSlots, // of each place of a list, the sum of dS over its keys
   kArrivals,  // of the kernel `decode_step`: marks by which clusters learn that others have read a length
   kNone
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
 
-// What kernels of gradients write to the workspace and that compare mode compares (comparison.h), of fp32.
-inline constexpr std::pair<View, Buffer> kComparedBuffers[] = {
-    {View::kDkPieces, Buffer::kDkPieces}, {View::kDvPieces, Buffer::kDvPieces}, {View::kDqSlots, Buffer::kDqSlots}};
+// What kernels of gradients write to the workspace and that compare mode compares (comparison.h). Other writes to the
+// workspace would be those of the definition in the place of the plan's own.
+struct ComparedBuffer {
+  View view;
+  Buffer buffer;
+  TensorRole role = TensorRole::kStatistics;
+};
+inline constexpr ComparedBuffer kComparedBuffers[] = {{View::kDkPieces, Buffer::kDkPieces},
+                                                      {View::kDvPieces, Buffer::kDvPieces},
+                                                      {View::kDqSlots, Buffer::kDqSlots},
+                                                      {View::kKeySlots, Buffer::kKeySlots, TensorRole::kIo},
+                                                      {View::kRestSlots, Buffer::kRestSlots}};
 
 // The same of numbers for each query and head.
 inline constexpr View kComparedStatistics[] = {View::kDeltaNext, View::kDeltaCmp,  View::kDeltaSel, View::kDeltaWin,
@@ -190,7 +199,7 @@ struct GraphBuffer {
     kWeights,
     kIndex,
     kMarks,    // the two words of a mark, for each new token
-    kDqSlots,  // a row of keys for each place of a list, where there are slots
+    kDqSlots,  // qk_dim columns for each place of a list, where there are slots
     kRestSlots // a number for each place of a list, where there are slots
   };
 

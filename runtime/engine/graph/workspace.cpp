@@ -268,9 +268,9 @@ void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, std:
         size = size * axisExtent(rule.axes[i], step);
       add(size * dtypeBytes(step.types().of(rule.role)));
     }
-    for (const auto &[view, buffer] : kComparedBuffers)
+    for (const auto &[view, buffer, role] : kComparedBuffers)
       if (definitionOf(step.op).mayTake(view))
-        add(Saturated(placed[static_cast<size_t>(buffer)].copy) * dtypeBytes(DType::kF32));
+        add(Saturated(placed[static_cast<size_t>(buffer)].copy) * dtypeBytes(step.types().of(role)));
     most = std::max(most, bytes.value());
   }
   place(definitionScratch, static_cast<int64_t>(definitionBytes));

@@ -399,22 +399,21 @@ Status KernelTrial::addSlots(KernelCall &call, const Lengths &lengths, const Dra
   const int64_t row = heads * drawn.mostBlocks;
   call[View::kIndexRanges] = ViewSlots::make(ranges->data(), DType::kI32, {batch * row, row, drawn.mostBlocks, 1});
 
-  const int64_t queries = rowsOf(Lead::kQueries, lengths);
-  const auto addOfSlots = [&](View view, DType dtype, int64_t columns) -> Result<DeviceBuffer *> {
-    const int64_t query = spec.queryHeads * count * columns;
-    const auto bytes = static_cast<size_t>(queries * query * dtypeBytes(dtype));
+  const bool isChecked = &call == &checkedCall;
+  for (const auto &[view, dtype, columns] : {std::tuple(View::kDqSlots, DType::kF32, int64_t{spec.qkDim}),
+                                             {View::kKeySlots, spec.dtype, int64_t{spec.qkDim}},
+                                             {View::kRestSlots, DType::kF32, int64_t{1}}}) {
+    const int64_t query = spec.queryHeads * count * columns, elements = rowsOf(Lead::kQueries, lengths) * query;
+    const auto bytes = static_cast<size_t>(elements * dtypeBytes(dtype));
     NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer, DeviceBuffer::allocate(device, bytes));
     call[view] =
         ViewSlots::make(buffer.data(), dtype, {packed ? 0 : lengths.q[0] * query, query, count * columns, columns});
-    return &buffers.emplace_back(std::move(buffer));
-  };
-  const int64_t columns = spec.qkDim, elements = queries * spec.queryHeads * count * columns;
-  NSA_RETURN_IF_ERROR(addOfSlots(View::kKeySlots, spec.dtype, columns).status());
-  NSA_RETURN_IF_ERROR(addOfSlots(View::kRestSlots, DType::kF32, 1).status());
-  NSA_ASSIGN_OR_RETURN(const DeviceBuffer *dqSlots, addOfSlots(View::kDqSlots, DType::kF32, columns));
-  if (&call == &checkedCall) {
-    outputs.push_back({std::string(viewRule(View::kDqSlots).name), TuningResult::Kind::kRows, columns, elements,
-                       dqSlots->data(), DType::kF32});
+    if (isChecked)
+      outputs.push_back(
+          {std::string(viewRule(view).name), TuningResult::Kind::kRows, columns, elements, buffer.data(), dtype});
+    buffers.push_back(std::move(buffer));
+  }
+  if (isChecked) {
     writtenRows.clear();
     for (size_t list = 0; list < drawn.listLengths.size(); ++list) // the heads of a group have one list
       for (int64_t place = 0; place < spec.group() * count; ++place)

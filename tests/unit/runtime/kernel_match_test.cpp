@@ -55,7 +55,7 @@ TEST(KernelMatch, WhatAKeyLeavesOutIsZero) {
 
 // Plans of nsa_bwd leave the rests of compressed gradients to `sum_parts`, and a later kernel reads them.
 TEST(KernelMatch, AKernelThatLacksAViewOfItsOperatorDoesNotServe) {
-  for (const char *op : {"sum_parts", "attention_dq", "compress_dz"}) {
+  for (const char *op : {"sum_parts", "attention_dq", "compress_dz", "sel_dq_slots", "sum_slots"}) {
     Stored stored(op);
     for (const View view : findOperator(op)->planViews) {
       const Status refused = stored.serves();

@@ -89,8 +89,13 @@ TEST(SlotsRoute, AStoredThresholdDecidesOnlyWhereSlotsAreAllowed) {
   many.batch = 256;
   many.tokensQ = many.batch * many.seqlenQ;
   const Routing routing = routingOf(heads, many, {}, always);
-  EXPECT_FALSE(routing.spec.dqSlots) << "64 queries of each sequence take 4 GiB";
+  EXPECT_FALSE(routing.spec.dqSlots) << "64 queries of each sequence take 6 GiB";
   EXPECT_FALSE(routing.slots) << "it decided nothing";
+  // The gradients of 64 sequences take 1 GiB by themselves, and the means of keys half as much.
+  many.batch = 32;
+  EXPECT_TRUE(mayTakeSlots(heads, many));
+  many.batch = 64;
+  EXPECT_FALSE(mayTakeSlots(heads, many));
 }
 
 // The one route of a plan.
