@@ -120,7 +120,7 @@ protected:
     ASSERT_EQ(got.size(), wanted.q.size());
     for (size_t row = 0; row < corrected.size(); ++row) {
       const bool seesKeys = std::isfinite(result.lse[row]);
-      EXPECT_NEAR(corrected[row], seesKeys ? wanted.delta[row] : wrong[row], 0.02 * off) << "row " << row;
+      EXPECT_NEAR(corrected[row], seesKeys ? wanted.delta[row] : wrong[row], 0.1 * off) << "row " << row;
       for (size_t i = row * static_cast<size_t>(spec.qkDim); i < (row + 1) * static_cast<size_t>(spec.qkDim); ++i)
         ASSERT_NEAR(got[i], wanted.q[i], seesKeys ? limit : 0) << "row " << row << ", element " << i;
     }

@@ -252,7 +252,8 @@ protected:
           meanKey[at] += isListed ? keys[from] : 0;
         }
       }
-      EXPECT_NEAR(rest, -kWrongDelta, 0.02 * kWrongDelta) << "row " << row;
+      // A GPU sums what it has rounded to the io type.
+      EXPECT_NEAR(rest, -kWrongDelta, 0.1 * kWrongDelta) << "row " << row;
       for (size_t at = row * columns; at < (row + 1) * columns; ++at)
         dq[at] = (dq[at] - rest * meanKey[at]) * reference::softmaxScale(spec) * gates[row];
     }
