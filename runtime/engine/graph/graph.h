@@ -142,8 +142,8 @@ enum class Buffer : uint8_t {
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
 
-// What kernels of gradients write to the workspace and that compare mode compares (comparison.h). Other writes to the
-// workspace would be those of the definition in the place of the plan's own.
+// What kernels of gradients write to the workspace and compare mode compares (comparison.h). If a buffer were missing
+// here, the definition would overwrite what the plan's own kernel has stored in it.
 struct ComparedBuffer {
   View view;
   Buffer buffer;

@@ -69,24 +69,14 @@ inline constexpr GraphBuffer kIndexRangesBuffer = {Buffer::kIndexRanges,
                                                    GraphBuffer::Columns::kScoreBlocks,
                                                    TensorRole::kIndex,
                                                    GraphBuffer::Copies::kTwo};
-inline constexpr GraphBuffer kDqSlotsBuffer = {Buffer::kDqSlots,
-                                               Role::kDqSlots,
-                                               GraphBuffer::Rows::kChunk,
-                                               GraphBuffer::Heads::kQuery,
-                                               GraphBuffer::Columns::kDqSlots,
-                                               TensorRole::kStatistics};
-inline constexpr GraphBuffer kRestSlotsBuffer = {Buffer::kRestSlots,
-                                                 Role::kDqSlots,
-                                                 GraphBuffer::Rows::kChunk,
-                                                 GraphBuffer::Heads::kQuery,
-                                                 GraphBuffer::Columns::kRestSlots,
-                                                 TensorRole::kStatistics};
-inline constexpr GraphBuffer kKeySlotsBuffer = {Buffer::kKeySlots,
-                                                Role::kDqSlots,
-                                                GraphBuffer::Rows::kChunk,
-                                                GraphBuffer::Heads::kQuery,
-                                                GraphBuffer::Columns::kDqSlots,
-                                                TensorRole::kIo};
+constexpr GraphBuffer slotsBuffer(Buffer buffer, GraphBuffer::Columns columns,
+                                  TensorRole role = TensorRole::kStatistics) {
+  return {buffer, Role::kDqSlots, GraphBuffer::Rows::kChunk, GraphBuffer::Heads::kQuery, columns, role};
+}
+inline constexpr GraphBuffer kDqSlotsBuffer = slotsBuffer(Buffer::kDqSlots, GraphBuffer::Columns::kDqSlots);
+inline constexpr GraphBuffer kKeySlotsBuffer =
+    slotsBuffer(Buffer::kKeySlots, GraphBuffer::Columns::kDqSlots, TensorRole::kIo);
+inline constexpr GraphBuffer kRestSlotsBuffer = slotsBuffer(Buffer::kRestSlots, GraphBuffer::Columns::kRestSlots);
 inline constexpr GraphBuffer kDkPiecesBuffer = piecesBuffer(Buffer::kDkPieces, GraphBuffer::Columns::kQkDim);
 inline constexpr GraphBuffer kDvPiecesBuffer = piecesBuffer(Buffer::kDvPieces, GraphBuffer::Columns::kVDim);
 
