@@ -102,14 +102,13 @@ Cell integers(Operation op, Element element, Cell a, Cell b) {
 
 // The result in double, and its error from the errors of its operands.
 Cell exactly(Operation op, Cell a, Cell b, Cell c) {
-  const double product = std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
   switch (op) {
   case Operation::kAdd:
     return {a.value + b.value, a.error + b.error};
   case Operation::kSubtract:
     return {a.value - b.value, a.error + b.error};
   case Operation::kMultiply:
-    return {a.value * b.value, product};
+    return {a.value * b.value, errorOfProduct(a, b)};
   case Operation::kDivide: {
     const double value = a.value / b.value;
     if (b.error > 0 && std::abs(b.value) <= b.error)
@@ -127,11 +126,12 @@ Cell exactly(Operation op, Cell a, Cell b, Cell c) {
     return {std::fmax(a.value, b.value), std::max(a.error, b.error)};
   case Operation::kFma: {
     const auto fused = std::fma(static_cast<float>(a.value), static_cast<float>(b.value), static_cast<float>(c.value));
-    return {static_cast<double>(fused), product + c.error};
+    return {static_cast<double>(fused), errorOfProduct(a, b) + c.error};
   }
   case Operation::kExp2: {
     const double value = std::exp2(a.value);
-    return {value, value * std::expm1(a.error * 0.6931471805599454) + value * kFunctionError};
+    // The difference of two results: as a factor of `value` an error that overflows would meet a result of 0.
+    return {value, std::exp2(a.value + a.error) - value + value * kFunctionError};
   }
   case Operation::kLog2: {
     const double value = std::log2(a.value);
@@ -232,6 +232,14 @@ Cell select(Cell condition, Cell ifTrue, Cell ifFalse) {
   if (ifTrue.value == ifFalse.value)
     return {chosen.value, std::max(ifTrue.error, ifFalse.error)};
   return {chosen.value, std::isfinite(distance) ? distance + std::max(ifTrue.error, ifFalse.error) : kInfinity};
+}
+
+double errorOfProduct(Cell a, Cell b) {
+  if (a.isUnknown() || b.isUnknown())
+    return kInfinity;
+  if (!std::isfinite(a.value) || !std::isfinite(b.value))
+    return 0;
+  return std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
 }
 
 Cell sumOf(double exact, double magnitude, double error, int64_t terms) {

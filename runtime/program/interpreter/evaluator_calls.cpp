@@ -237,7 +237,7 @@ TileValue Evaluator::dot(const CallExpr &expr) {
         continue;
       sums[i] += a.value * b.value;
       magnitudes[i] += std::abs(a.value * b.value);
-      errors[i] += std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
+      errors[i] += errorOfProduct(a, b);
     }
   }
   for (size_t i = 0; i < sums.size(); ++i)

@@ -161,6 +161,28 @@ TEST(TileInterpreter, ErrorsAreNarrow) {
     EXPECT_EQ(exact.error, 0);
 }
 
+// Products, sums and functions of an unknown number are unknown, also where the number meets a 0 or vanishes.
+TEST(TileInterpreter, WhatComesOfTheUnknownIsUnknown) {
+  TileCall call = callOf(1);
+  call.tensors["w"] = tensorOf({4, 4}, Numbers(16, 0));
+  call.tensors["z"] = tensorOf({2, 4}, Numbers(8, 0));
+  // A divisor that may be 0: 0.1 + 0.2 - 0.3 in any order.
+  const std::string unknown = "let u = load x[at] / (sum(load x[at] * 0.1) over c - 1.0)\n";
+  interpret(program(std::string(kRows) + unknown + "store z[at; iota(e)] = erf(dot(u, load w[iota(e)]) over c)",
+                    "tensor w[e; c], z[row; e]"),
+            call);
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_TRUE(call.tensors.at("z").cells[i].isUnknown()) << i;
+  interpret(program(std::string(kRows) + unknown + "store y[at] = exp2(load x[at] - 3000.0) * u"), call);
+  EXPECT_TRUE(call.tensors.at("y").cells[0].isUnknown());
+  // The sum is 10 * 2^40 in any order that does not round, and exp2(-2000) is 0.
+  interpret(program(std::string(kRows) + "let total = sum(load x[at] * 1099511627776.0) over c - 10995116277760.0\n"
+                                         "store y[at] = exp2(total - 2000.0)"),
+            call);
+  EXPECT_EQ(call.tensors.at("y").cells[0].value, 0);
+  EXPECT_TRUE(call.tensors.at("y").cells[0].isUnknown());
+}
+
 // A GPU may keep the bits of a product that a sum takes.
 TEST(TileInterpreter, AGpuMayRoundOtherwise) {
   TileCall call = callOf(1);
