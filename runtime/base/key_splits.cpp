@@ -125,15 +125,14 @@ GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
 
 bool mayTakeSlots(const Spec &spec, const Maxima &maxima) {
   constexpr int64_t kRows = 16, kMostShared = int64_t{64} << 10;
-  constexpr int64_t kLeastQueries = 64, kMostSlots = int64_t{1} << 30;
   const auto padded = [](int64_t extent) { return (extent + kRows - 1) / kRows * kRows; };
   const int64_t rowBytes = (padded(spec.qkDim) + padded(spec.vDim)) * dtypeBytes(spec.dtype);
   const int64_t entries = spec.layout == Layout::kPacked ? 1 : bucketOf(maxima.batch);
   const int64_t heads = spec.group() * bucketOf(spec.kvHeads);
-  const int64_t queries = kLeastQueries + spareQueries(spec, /*isGpu=*/true);
+  const int64_t queries = kChunkGranule + spareQueries(spec, /*isGpu=*/true);
   const int64_t elementBytes = 4 + dtypeBytes(spec.dtype); // of the gradient and of the mean of keys
   const Saturated slots = Saturated(entries) * queries * (elementBytes * heads * spec.selCount) * spec.qkDim;
-  return (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared && slots.value() <= kMostSlots;
+  return (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared && slots.value() <= kGpuSlotsBytes;
 }
 
 bool takesSlots(const Spec &spec, const Maxima &maxima) {

@@ -64,9 +64,14 @@ constexpr int64_t spareQueries(const Spec &spec, bool isGpu) {
   return spec.layout != Layout::kPacked ? 0 : isGpu ? kGpuChunkStep : kCpuChunkStep;
 }
 
+// Bytes of a chunk of queries on a GPU if it has slots of gradients, which take most of it. Each chunk needs its own
+// walk over the blocks.
+inline constexpr int64_t kGpuSlotsBytes = int64_t{1} << 30;
+// Queries of the smallest chunk, and of the steps in which a chunk grows.
+inline constexpr int64_t kChunkGranule = 64;
 // Returns whether the gradient of the queries of `sel` may be computed block by block: the keys and values of a block
-// and 16 rows fit in the shared memory of all GPUs, and the slots of 64 queries of each entry, and of the spare ones of
-// a packed batch, fit in a chunk. The result depends on buckets alone.
+// and 16 rows fit in the shared memory of all GPUs, and the slots of the smallest chunk of each entry, and of the spare
+// queries of a packed batch, fit in `kGpuSlotsBytes`. The result depends on buckets alone.
 bool mayTakeSlots(const Spec &spec, const Maxima &maxima);
 // Returns whether the rule computes the gradient of the queries of `sel` block by block, where nothing was measured.
 // Slots must be allowed, and the group must be small: its heads do not fill a tile of 16 rows, which `sel_dq` has for

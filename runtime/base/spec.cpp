@@ -303,16 +303,21 @@ Status Maxima::validate(const Spec &spec) const {
       return Status::invalid(bound.name, std::to_string(bound.value), "must be below 2^31");
   }
   // Kernels number the rows of a sequence, one for each query and head of the group, and its keys in 32 bits, and count
-  // up to a tile past the last one.
+  // up to a tile past the last one. Keys they also count up to a block past the last one.
   constexpr int64_t kLargestTile = 128;
   constexpr int64_t kMostRows = (int64_t{1} << 31) - kLargestTile;
+  const int64_t block =
+      std::max(spec.fields() & kSelGeometry ? spec.selBlock : 0, spec.fields() & kCmpGeometry ? spec.cmpStride : 0);
+  const int64_t mostKeys = std::min(kMostRows, (int64_t{1} << 31) - block);
   const int64_t group = std::max(spec.group(), 1);
   if (seqlenQ > kMostRows / group)
     return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),
                            "must be at most " + std::to_string(kMostRows / group) +
                                " with query_heads / kv_heads = " + std::to_string(group));
-  if (seqlenK > kMostRows)
-    return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most " + std::to_string(kMostRows));
+  if (seqlenK > mostKeys)
+    return Status::invalid("max_seqlen_k", std::to_string(seqlenK),
+                           "must be at most " + std::to_string(mostKeys) +
+                               (mostKeys < kMostRows ? ", 2^31 less the larger of sel_block and cmp_stride" : ""));
   if (spec.keyOffset && (spec.fields() & kKeyOffsetField) && seqlenK > kMostOffsetKeys)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most 2^30 - 128 with key_offset");
   const OperatorDef &def = definitionOf(spec.op);

@@ -48,9 +48,6 @@ protected:
     return values;
   }
 
-  // To the bit: -0 is no zero.
-  static bool isZero(double value) { return value == 0 && !std::signbit(value); }
-
   static void expectSameBits(const NamedTensors &outputs, const NamedTensors &others) {
     ASSERT_EQ(outputs.size(), others.size());
     for (const auto &[name, tensor] : outputs)
@@ -426,7 +423,7 @@ TEST_F(NsaGradients, OfNothingReachNoOtherRows) {
           {hasCmp ? T::kDVSel : T::kDVCmp, 143, int64_t{own.kvHeads} * own.vDim}}) {
       const std::vector<double> values = elements(outputs, name);
       const auto behind = values.begin() + rows * row;
-      EXPECT_TRUE(std::all_of(values.begin(), behind, isZero)) << tensorName(name);
+      EXPECT_TRUE(std::all_of(values.begin(), behind, reference::isZero)) << tensorName(name);
       EXPECT_TRUE(behind != values.end() &&
                   std::all_of(behind, values.end(), [](double value) { return std::isnan(value); }))
           << tensorName(name);
@@ -444,8 +441,8 @@ TEST_F(NsaGradients, OfQueriesThatSeeNoBlockAreZero) {
     fill(dtype, inputs.tensors[T::kGates].bytes, -0.5);
     const std::vector<double> values = elements(run(inputs), T::kDQ);
     const auto behind = values.begin() + int64_t{own.cmpBlock - 1} * own.queryHeads * own.qkDim;
-    EXPECT_TRUE(std::all_of(values.begin(), behind, isZero));
-    EXPECT_FALSE(std::all_of(behind, values.end(), isZero));
+    EXPECT_TRUE(std::all_of(values.begin(), behind, reference::isZero));
+    EXPECT_FALSE(std::all_of(behind, values.end(), reference::isZero));
   }
 }
 

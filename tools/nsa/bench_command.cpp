@@ -275,8 +275,8 @@ void addBenchCommand(CLI::App &app, Action &action) {
   initial.decodeNewTokens = {1};
   auto [threshold, thresholdFlags] =
       addMeasuring(*bench, action, std::move(initial), "thresholds",
-                   "From which length on the tile program pays against the simple kernel, up to which dense attention "
-                   "does where every block is selected, and from which on sel_bwd pays with slots, block by block",
+                   "Thresholds: the lengths at which a plan should change from one algorithm to another, and with "
+                   "--decode-batch the best numbers of programs of a decoding step",
                    thresholds);
   threshold.add_flag("--store", thresholdFlags.store, "Keep the thresholds in the database, for plans to come");
   thresholdFlags.engine.addCache(threshold);

@@ -35,14 +35,19 @@ struct CompileFlags {
 
 const Stage &stageNamed(const std::string &name) { return *std::ranges::find(kStages, name, &Stage::name); }
 
-// An operator of several kernels has no stage to show: each of them has.
+// An operator of several kernels has no stage to show: each of them has. A plan may take slots or not, by what was
+// measured, so the kernels of both ways are named.
 Status severalKernels(const Spec &spec, const Maxima &maxima) {
-  Spec routed = spec;
-  routed.dqSlots = spec.hasLists() && takesSlots(spec, maxima);
   std::vector<std::string_view> names;
-  for (const Step &step : stepsOf(routed, maxima))
-    if (const std::string_view name = operatorName(step.spec.op); std::ranges::find(names, name) == names.end())
-      names.push_back(name);
+  for (const bool slots : {false, true}) {
+    if (slots && !(spec.hasLists() && mayTakeSlots(spec, maxima)))
+      continue;
+    Spec routed = spec;
+    routed.dqSlots = slots;
+    for (const Step &step : stepsOf(routed, maxima))
+      if (const std::string_view name = operatorName(step.spec.op); std::ranges::find(names, name) == names.end())
+        names.push_back(name);
+  }
   std::string list;
   for (std::string_view name : names)
     list += (list.empty() ? "" : ", ") + std::string(name);

@@ -159,7 +159,8 @@ void addRunCommand(CLI::App &app, Action &action) {
   addJsonFlag(verb, flags.json);
   flags.program.add(verb, {"--op", "--config", "--decode-last"});
   CLI::Option *input = verb.get_option("--input");
-  input->description(input->get_description() + "; of a program the tensors that it reads (default: drawn ones)");
+  input->description(input->get_description() +
+                     "; required with --op. Of a program: the tensors that it reads, which are drawn without --input");
   flags.program.needWithout(*input);
 }
 

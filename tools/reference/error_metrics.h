@@ -5,6 +5,7 @@
 
 #include "tools/reference/attention.h"
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,6 +30,9 @@ struct GradientRows {
   std::span<const double> terms{}; // of each row, the sum of the squared norms of what it is the sum of; or empty
   double shareOfTerms = 0.02;      // a fiftieth
 };
+
+// To the bit: -0 is no zero.
+inline bool isZero(double value) { return value == 0 && !std::signbit(value); }
 
 struct ErrorReport {
   double relativeRms = 0;

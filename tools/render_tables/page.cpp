@@ -99,15 +99,15 @@ private:
 
   Result<std::string> summary(const std::string &device) {
     SummaryRecords found;
-    const std::pair<const Json * SummaryRecords::*, const char *> parts[] = {{&SummaryRecords::prefill, "prefill"},
-                                                                             {&SummaryRecords::decode, "decode"},
-                                                                             {&SummaryRecords::startup, "startup"},
-                                                                             {&SummaryRecords::peers, "peers"}};
-    for (const auto &[member, name] : parts) {
+    for (const char *name : {"prefill", "decode_step/one_sequence", "decode_step/batches", "startup", "peers"}) {
       NSA_ASSIGN_OR_RETURN(const Json *read, records.read(device + "/" + name));
       if (!read->contains("results"))
         return broken("summary:" + device, device + "/" + name + ".json has no results");
-      found.*member = read;
+      const std::string_view record = name;
+      if (record.starts_with("decode_step/"))
+        found.decode.push_back(read);
+      else
+        (record == "prefill" ? found.prefill : record == "startup" ? found.startup : found.peers) = read;
     }
     return "\n" + summaryTable(found, [this](const Json &report) {
              const Source source = Records::sourcesOf(report).front();

@@ -14,7 +14,7 @@
 //   FIELD has the form `ARRAY.NAME`, the number is the field NAME of an entry in the file's array ARRAY. If FIELD
 //   begins with a slash, it is a JSON pointer to the number.
 // - `<!-- summary:DEVICE -->`: a table that compares the forward pass, decoding and the start of a process with other
-//   programs (summary.h), from DEVICE/prefill, DEVICE/decode, DEVICE/startup and DEVICE/peers.
+//   programs (summary.h), from prefill, decode_step/one_sequence, decode_step/batches, startup and peers of the device.
 //
 // The rendered text of a table, a figure or a record contains the record's age: the number of later commits that
 // changed the measured code. Thread-safety: one thread.

@@ -1,6 +1,7 @@
 #include "tools/render_tables/summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace nsa::tables {
@@ -44,6 +45,23 @@ std::string pairCell(const Json &row, const char *first, const char *second) {
   return numberText(row.value(first, Json())) + "/" + numberText(row.value(second, Json()));
 }
 
+// The decoding step of the fastest other program at about the length of ours.
+const Json *sparseStep(const Json &peers, const Json &row) {
+  constexpr double kSameLength = 0.01;
+  const auto length = row.at("S").get<double>();
+  const Json *best = nullptr;
+  for (const Json &peer : peers)
+    if (peer.value("measure", "") == "decode" &&
+        std::abs(peer.at("tokens").get<double>() - length) <= kSameLength * length)
+      if (const Json *found = fastest(peers, {{"measure", "decode"},
+                                              {"op", "nsa"},
+                                              {"heads", row.at("heads")},
+                                              {"batch", row.at("batch")},
+                                              {"tokens", peer.at("tokens")}}))
+        best = found;
+  return best;
+}
+
 } // namespace
 
 std::string summaryTable(const SummaryRecords &records, const std::function<std::string(const Json &)> &sourceOf) {
@@ -69,19 +87,18 @@ std::string summaryTable(const SummaryRecords &records, const std::function<std:
                       peerCell(fastest(peers, wanted), 1), sourceOf(*records.prefill)});
   }
 
-  for (const Json &row : records.decode->at("results")) {
-    Json wanted = {{"measure", "decode"},
-                   {"op", "nsa"},
-                   {"heads", row.value("heads", "")},
-                   {"batch", row.value("batch", Json())},
-                   {"tokens", row.value("S", Json())}};
-    const Json *sparse = fastest(peers, wanted);
-    wanted["op"] = "dense";
-    text += tableRow(
-        {"decoding step, batch " + numberText(wanted["batch"]) + ", us", pairCell(row, "query_heads", "kv_heads"),
-         pairCell(row, "qk_dim", "v_dim"), numberText(wanted["tokens"]), timeCell(row, "ms_total", kMicroseconds),
-         peerCell(fastest(peers, wanted), kMicroseconds), peerCell(sparse, kMicroseconds), sourceOf(*records.decode)});
-  }
+  for (const Json *record : records.decode)
+    for (const Json &row : record->at("results")) {
+      const Json *sparse = sparseStep(peers, row);
+      if (!sparse)
+        continue;
+      const std::string dense = timeCell(row, "us_dense", 1);
+      text += tableRow({"decoding step, batch " + numberText(row.at("batch")) + ", us",
+                        pairCell(row, "query_heads", "kv_heads"), pairCell(row, "qk_dim", "v_dim"),
+                        numberText(row.at("S")), timeCell(row, "ms_total", kMicroseconds),
+                        dense == "-" ? dense : dense + " (" + row.value("dense_by", "") + ")",
+                        peerCell(sparse, kMicroseconds), sourceOf(*record)});
+    }
 
   for (const Json &row : records.startup->at("results")) {
     if (row.value("measure", "") != "first result, warm cache")

@@ -125,7 +125,7 @@ private:
           if (attended[static_cast<size_t>((sequence.firstRow + key) * spec.kvHeads + head)])
             continue;
           out(name).read(sequence.batch, sequence.queryBegin + key, head, row);
-          if (std::ranges::any_of(row, [](double value) { return value != 0; })) {
+          if (!std::ranges::all_of(row, reference::isZero)) {
             check.within = check.isRightElsewhere = false;
             check.text += ", row " + std::to_string(sequence.firstRow + key) + " that nothing depends on is not 0";
           }
@@ -290,7 +290,7 @@ private:
         continue;
       int64_t others = 0;
       for (int64_t i = 0; i < tensor->elements(); ++i)
-        others += reference::loadElement(tensor->dtype, tensor->bytes.data(), i) != 0;
+        others += !reference::isZero(reference::loadElement(tensor->dtype, tensor->bytes.data(), i));
       add(operand.name, reference::gradientToleranceOf(spec.dtype), {});
       OutputCheck &check = result.outputs.back();
       check.within = check.isRightElsewhere = others == 0;

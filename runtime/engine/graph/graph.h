@@ -192,14 +192,14 @@ struct GraphBuffer {
     kQkDim,
     kVDim,
     kSelCount,
-    kSlots,
+    kShareSlots,
     kScoreBlocks,
     kKeptBlocks,
     kHidden,
     kWeights,
     kIndex,
     kMarks,    // the two words of a mark, for each new token
-    kDqSlots,  // qk_dim columns for each place of a list, where there are slots
+    kSlotRows, // qk_dim columns for each place of a list, where there are slots
     kRestSlots // a number for each place of a list, where there are slots
   };
 

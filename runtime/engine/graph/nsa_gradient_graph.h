@@ -73,9 +73,9 @@ constexpr GraphBuffer slotsBuffer(Buffer buffer, GraphBuffer::Columns columns,
                                   TensorRole role = TensorRole::kStatistics) {
   return {buffer, Role::kDqSlots, GraphBuffer::Rows::kChunk, GraphBuffer::Heads::kQuery, columns, role};
 }
-inline constexpr GraphBuffer kDqSlotsBuffer = slotsBuffer(Buffer::kDqSlots, GraphBuffer::Columns::kDqSlots);
+inline constexpr GraphBuffer kDqSlotsBuffer = slotsBuffer(Buffer::kDqSlots, GraphBuffer::Columns::kSlotRows);
 inline constexpr GraphBuffer kKeySlotsBuffer =
-    slotsBuffer(Buffer::kKeySlots, GraphBuffer::Columns::kDqSlots, TensorRole::kIo);
+    slotsBuffer(Buffer::kKeySlots, GraphBuffer::Columns::kSlotRows, TensorRole::kIo);
 inline constexpr GraphBuffer kRestSlotsBuffer = slotsBuffer(Buffer::kRestSlots, GraphBuffer::Columns::kRestSlots);
 inline constexpr GraphBuffer kDkPiecesBuffer = piecesBuffer(Buffer::kDkPieces, GraphBuffer::Columns::kQkDim);
 inline constexpr GraphBuffer kDvPiecesBuffer = piecesBuffer(Buffer::kDvPieces, GraphBuffer::Columns::kVDim);

@@ -15,10 +15,7 @@ using Rows = GraphBuffer::Rows;
 
 // Bytes of the branch outputs and lists of one chunk of queries. It is enough to fill a GPU many times.
 constexpr int64_t kGpuChunkBytes = int64_t{512} << 20;
-// Slots of gradients take most of a chunk, and each chunk needs its own walk over the blocks.
-constexpr int64_t kGpuSlotsBytes = int64_t{1} << 30;
 constexpr int64_t kCpuChunkBytes = int64_t{32} << 20;
-constexpr int64_t kChunkGranule = 64; // queries
 
 // Scores of a query stand in rows that tiles read whole.
 constexpr int64_t kWidestTile = 128;
@@ -101,7 +98,7 @@ struct Extents {
       return spec.vDim;
     case kSelCount:
       return spec.selCount;
-    case kSlots:
+    case kShareSlots:
       return ShareRanges::kSlots;
     case kScoreBlocks:
       return roundUp(scoreBlocks(spec, maxima), kWidestTile);
@@ -115,7 +112,7 @@ struct Extents {
       return indexPlaces(spec, maxima);
     case kMarks:
       return 2 * kStepTokens;
-    case kDqSlots:
+    case kSlotRows:
       return spec.dqSlots ? int64_t{spec.selCount} * spec.qkDim : 0;
     case kRestSlots:
       return spec.dqSlots ? spec.selCount : 0;

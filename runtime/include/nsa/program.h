@@ -96,7 +96,7 @@ NSA_API nsa_status nsa_program_status(const nsa_program *program, void *stream, 
 /* Describes the kernel as JSON; free it with nsa_free. */
 NSA_API nsa_status nsa_program_describe(const nsa_program *program, char **json, nsa_error *error) NSA_NOEXCEPT;
 
-/* Says as JSON which kernel a program would get and why, as nsa_engine_explain does for a spec. */
+/* Says as JSON which kernel a program would get and why, as nsa_explain does for a spec. */
 NSA_API nsa_status nsa_program_explain(nsa_engine *engine, const nsa_program_source *source,
                                        const nsa_program_value *values, size_t value_count, char **json,
                                        nsa_error *error) NSA_NOEXCEPT;

@@ -115,7 +115,8 @@ typedef struct nsa_stats {
   uint64_t cache_damaged_rows, cache_failed_writes;
   uint64_t runs;
   uint64_t cache_pack_hits, cache_refused_packs; /* kernels that packs served; packs that were refused */
-  /* Kernels that were used as fallbacks (docs/embedding.md). fallback_cpu: 1 if no GPU could be used. */
+  /* Kernels that were used as fallbacks (docs/deploying_without_a_compiler.md). fallback_cpu: 1 if no GPU could be
+   * used. */
   uint64_t fallback_nearest, fallback_model, fallback_architecture, fallback_compiled, fallback_cpu;
   /* Background tuning: the number of problems that wait or are being tuned (pending), of problems that were tuned
    * (done), and of problems that could not be tuned (failed). */

@@ -241,6 +241,32 @@ TEST(Maxima, NoMoreQueriesThanKeysWhereAnOperatorHasBoth) {
     }
 }
 
+// A kernel that counts blocks counts up to a block past the last key.
+TEST(Maxima, KeysOfLongBlocksAreFewer) {
+  Spec spec = validSpec();
+  constexpr int64_t kAll = int64_t{1} << 31;
+  const struct {
+    Operator op;
+    int32_t selBlock, cmpStride;
+    int64_t most;
+  } cases[] = {{Operator::kSel, 64, 16, kAll - 128},       {Operator::kSel, 256, 1024, kAll - 256},
+               {Operator::kInvert, 4096, 16, kAll - 4096}, {Operator::kCompressBwd, 4096, 512, kAll - 512},
+               {Operator::kNsa, 1024, 512, kAll - 1024},   {Operator::kWindow, 4096, 512, kAll - 128}};
+  for (const auto &c : cases) {
+    spec.op = c.op;
+    spec.selBlock = c.selBlock;
+    spec.cmpStride = c.cmpStride;
+    SCOPED_TRACE(std::string(operatorName(c.op)) + " sel_block=" + std::to_string(c.selBlock));
+    EXPECT_TRUE((Maxima{1, 1, 1, c.most}).validate(spec).isOk()) << (Maxima{1, 1, 1, c.most}).validate(spec).toString();
+    const Status status = Maxima{1, 1, 1, c.most + 1}.validate(spec);
+    ASSERT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(status.error().field, "max_seqlen_k");
+    EXPECT_EQ(status.error().rule,
+              "must be at most " + std::to_string(c.most) +
+                  (c.most < kAll - 128 ? ", 2^31 less the larger of sel_block and cmp_stride" : ""));
+  }
+}
+
 // The kernel of combine reads no lengths, so the packed tokens are one sequence.
 TEST(Maxima, ThePackedRowsOfAnOperatorWithoutLengthsFit32Bits) {
   Spec spec = validSpec();

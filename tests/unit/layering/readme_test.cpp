@@ -180,6 +180,23 @@ TEST(Readme, LeadsToEveryPage) {
   }
 }
 
+// A host that looks for a variable finds it in one place.
+TEST(Embedding, NamesEachVariableOfAnEngine) {
+  const std::string header = contentOf(kRoot / "runtime/include/nsa/nsa.h"),
+                    page = contentOf(kRoot / "docs/embedding.md");
+  const size_t begin = header.find("typedef struct nsa_engine_options {"), end = header.find("} nsa_engine_options;");
+  ASSERT_LT(begin, end);
+  const std::string options = header.substr(begin, end - begin);
+  const size_t section = page.find("## Options and environment");
+  ASSERT_NE(section, std::string::npos);
+  const std::string named = page.substr(section, page.find("\n## ", section) - section);
+  static const std::regex variable("NSA_[A-Z_]*[A-Z]");
+  size_t variables = 0;
+  for (std::sregex_iterator found(options.begin(), options.end(), variable), past; found != past; ++found, ++variables)
+    EXPECT_NE(named.find("`" + found->str() + "`"), std::string::npos) << found->str();
+  EXPECT_GT(variables, 20U);
+}
+
 TEST(Results, ListsItsSections) {
   const std::string text = contentOf(kRoot / "docs/results.md");
   std::vector<std::string> listed, sections;
