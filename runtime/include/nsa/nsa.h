@@ -275,7 +275,7 @@ typedef struct nsa_engine_options {
                               be tuned and were not. NSA_CACHE_MAX_BYTES, else no limit */
   const char *fallbacks;   /* what may serve a problem that has no kernel of its own: "all", "exact" or "none", or a
                               comma list of nearest, model, architecture, compiled, cpu. Where a step that is left out
-                              would   be needed, the plan is an error (docs/deploying_without_a_compiler.md). NSA_FALLBACKS,
+                              would be needed, the plan is an error (docs/deploying_without_a_compiler.md). NSA_FALLBACKS,
                               else all */
   const char *pin_path;    /* a pack or database, never written, which is the only source of choices. Engines with the
                               same file choose the same kernels. Nothing is tuned, and miss_policy must be fail or
