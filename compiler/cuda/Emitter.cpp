@@ -12,19 +12,6 @@ namespace nsa::cuda {
 
 static constexpr StringLiteral kArguments = "args";
 
-// The 32-bit registers of a thread for the tiles that a loop carries, in the loop that carries most.
-static int64_t carriedRegisters(func::FuncOp function, int64_t threads) {
-  int64_t most = 0;
-  function.walk([&](scf::ForOp loop) {
-    int64_t bits = 0;
-    for (Value carried : loop.getRegionIterArgs())
-      if (isTile(carried) && typeOf(carried).hasStaticShape())
-        bits += typeOf(carried).getNumElements() * typeOf(carried).getElementTypeBitWidth();
-    most = std::max(most, bits / (32 * threads));
-  });
-  return most;
-}
-
 FailureOr<std::string> KernelEmitter::run() {
   auto warpsAttr = function->getAttrOfType<IntegerAttr>(kWarpsAttr);
   if (!warpsAttr)
@@ -75,11 +62,7 @@ LogicalResult KernelEmitter::emitKernel() {
   writer.line("constexpr int32 kWarps = " + Twine(warps) + ";");
   writer.line("constexpr int32 kThreads = kWarps * kWarpSize;");
   writer.gap();
-  // Of a kernel that has to spill, ptxas may make one for many resident blocks: 32 registers, and all else in memory
-  // (measured for sm_80, with heads of 256). One block for a multiprocessor makes it take the registers that there are.
-  constexpr int64_t kNearlyAllRegisters = 224, kWarpSize = 32;
-  const bool spills = carriedRegisters(function, warps * kWarpSize) >= kNearlyAllRegisters;
-  writer.line(Twine("extern \"C\" __global__ void __launch_bounds__(kThreads") + (spills ? ", 1)" : ")"));
+  writer.line("extern \"C\" __global__ void NSA_LAUNCH_BOUNDS(kThreads)");
   CudaWriter::Scope scope(writer, function.getName() + "(const __grid_constant__ Arguments " + kArguments + ")");
   if (failed(emitSharedMemory()))
     return failure();

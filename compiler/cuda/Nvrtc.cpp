@@ -223,7 +223,7 @@ Status Nvrtc::checkArch(std::string_view arch) const {
 }
 
 Result<NvrtcOutput> Nvrtc::compile(const std::string &source, const std::string &name, std::string_view arch,
-                                   Output output) const {
+                                   Output output, int64_t residentBlocks) const {
   NSA_RETURN_IF_ERROR(checkArch(arch));
   Program program(functions->destroyProgram);
   auto failed = [&](const char *what, int code) {
@@ -238,6 +238,8 @@ Result<NvrtcOutput> Nvrtc::compile(const std::string &source, const std::string 
   // option that switches the cache off does not change the result, so it is not among the options of the content key.
   if (major > 12 || (major == 12 && minor >= 9))
     texts.push_back("--no-cache");
+  if (residentBlocks > 0)
+    texts.push_back("-DNSA_RESIDENT_BLOCKS=" + std::to_string(residentBlocks));
   std::vector<const char *> pointers;
   for (const std::string &text : texts)
     pointers.push_back(text.c_str());

@@ -24,7 +24,8 @@ struct NvrtcSearch {
 struct NvrtcOutput {
   std::vector<char> bytes; // cubin, or PTX without its terminating NUL
   std::string entry;       // the kernel's symbol
-  // The numbers that ptxas reports for the compiled kernel: registers, spill_bytes, stack_bytes, static_shared.
+  // The numbers that ptxas reports for the compiled kernel: registers, spill_bytes (stores and loads), stack_bytes,
+  // static_shared.
   std::map<std::string, std::string> resources;
 };
 
@@ -45,8 +46,9 @@ public:
   static std::vector<std::string> options(std::string_view arch);
 
   // Compiles CUDA C++ text that has no #include lines. `name` is the name of the source in NVRTC's messages.
-  Result<NvrtcOutput> compile(const std::string &source, const std::string &name, std::string_view arch,
-                              Output output) const;
+  // `residentBlocks` is NSA_RESIDENT_BLOCKS of the text (templates/device/types.cuh); 0 leaves it undefined.
+  Result<NvrtcOutput> compile(const std::string &source, const std::string &name, std::string_view arch, Output output,
+                              int64_t residentBlocks = 0) const;
 
   // Returns the file names under which `open` looks for NVRTC, in the order in which they are tried. The function
   // candidates() is public because a test and `nsa doctor` use it.

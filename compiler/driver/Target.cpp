@@ -59,6 +59,27 @@ ResourceLimits Target::limits() const {
   return isGpu ? ResourceLimits{threadsPerBlock, sharedBytesPerBlock} : ResourceLimits{};
 }
 
+// A multiprocessor has four parts, each with registers of its own, and a warp runs on one of them. Registers of a
+// thread come in granules. On all targets a part has 64 granules for the threads of a warp (CUDA C++ Programming Guide,
+// "Compute Capabilities").
+static constexpr int64_t kParts = 4, kGranulesOfPart = 64, kGranule = 8, kMostRegisters = 255, kWarpSize = 32;
+
+int64_t Target::residentBlocks(int64_t registers, int64_t threads, int64_t sharedBytes) const {
+  // The system takes 1 KiB of each block's shared memory, and leaves one block all but 1 KiB of the multiprocessor's.
+  constexpr int64_t kSystemBytes = 1024;
+  const int64_t warps = (threads + kWarpSize - 1) / kWarpSize;
+  const int64_t granules = std::max<int64_t>((registers + kGranule - 1) / kGranule, 1);
+  const int64_t byRegisters = kParts * (kGranulesOfPart / granules) / warps;
+  const int64_t byMemory = (sharedBytesPerBlock + kSystemBytes) / (sharedBytes + kSystemBytes);
+  return std::max<int64_t>(std::min(byRegisters, byMemory), 1);
+}
+
+int64_t Target::registersFor(int64_t blocks, int64_t threads) {
+  const int64_t warps = blocks * ((threads + kWarpSize - 1) / kWarpSize);
+  const int64_t warpsOfPart = (warps + kParts - 1) / kParts;
+  return std::min(kGranulesOfPart / warpsOfPart * kGranule, kMostRegisters);
+}
+
 Values Target::values(std::string_view op, DType dtype, int lanes) const {
   // mma.sync takes 16-bit operands in steps of 16 along the inner dimension. fp32 is not rounded to TF32
   // (docs/specification.md, section 2), so it runs as multiply-adds in steps of 8. The dot products of the CPU take any

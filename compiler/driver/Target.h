@@ -30,6 +30,11 @@ struct Target {
 
   // Returns the hardware limits for one thread block. For a CPU, the limits are INT64_MAX.
   ResourceLimits limits() const;
+  // Returns how many blocks of a kernel a multiprocessor holds at once, as far as its registers (of each thread) and
+  // its shared memory decide it: at least 1.
+  int64_t residentBlocks(int64_t registers, int64_t threads, int64_t sharedBytes) const;
+  // Returns the most registers of a thread with which a multiprocessor holds so many blocks.
+  static int64_t registersFor(int64_t blocks, int64_t threads);
   // Returns the values that driverValues() (TemplateHeader.h) names, for one operator (or program) and dtype. `lanes`
   // is the number of f32 lanes in a vector of the CPU.
   Values values(std::string_view op, DType dtype, int lanes) const;

@@ -9,6 +9,14 @@
 #define NSA_DEVICE inline
 #endif
 
+// The launch bounds of a kernel. The compiler defines NSA_RESIDENT_BLOCKS where ptxas would spill and leave registers
+// unused (compiler/driver/Target.h).
+#ifdef NSA_RESIDENT_BLOCKS
+#define NSA_LAUNCH_BOUNDS(threads) __launch_bounds__(threads, NSA_RESIDENT_BLOCKS)
+#else
+#define NSA_LAUNCH_BOUNDS(threads) __launch_bounds__(threads)
+#endif
+
 namespace nsa {
 
 using uint16 = unsigned short;

@@ -36,6 +36,28 @@ TEST(CompileGpu, BinaryIsACubinWithACompleteManifest) {
     EXPECT_NE(compiled->timings.find(stage), std::string::npos) << compiled->timings;
 }
 
+// Heads of 256 have more accumulators than a thread has registers, and shared memory admits one block of them.
+TEST(CompileGpu, AKernelThatSpillsTakesTheRegistersThatItsBlocksLeave) {
+  NSA_REQUIRE_NVRTC();
+  CompileCall call = gpuCall("sm_80");
+  call.op = call.templateName = "attention_dkv";
+  call.fixed = {{"dtype", "bf16"}, {"group", "1"},      {"packed", "0"},     {"qk_dim", "256"},
+                {"v_dim", "256"},  {"cmp_block", "32"}, {"cmp_stride", "16"}};
+  call.config = {{"key_tile", "64"}, {"pair_tile", "16"}, {"stages", "3"}, {"warps", "4"}};
+  auto compiled = call.compile();
+  ASSERT_TRUE(compiled) << compiled.status().toString();
+  std::map<std::string, std::string> evidence = Manifest::parse(compiled->manifest)->evidence;
+  EXPECT_EQ(evidence["resident_blocks"], "1");
+  EXPECT_GE(std::stoi(evidence["registers"]), 248) << "ptxas alone takes 32, and spills 22 KB";
+  EXPECT_LT(std::stoi(evidence["spill_bytes"]), 4096);
+  call.fixed["qk_dim"] = call.fixed["v_dim"] = "64";
+  compiled = call.compile();
+  ASSERT_TRUE(compiled) << compiled.status().toString();
+  evidence = Manifest::parse(compiled->manifest)->evidence;
+  EXPECT_EQ(evidence["spill_bytes"], "0");
+  EXPECT_FALSE(evidence.contains("resident_blocks"));
+}
+
 TEST(CompileGpu, PtxIsText) {
   NSA_REQUIRE_NVRTC();
   CompileCall call = gpuCall("sm_80");

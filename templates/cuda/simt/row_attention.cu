@@ -182,7 +182,7 @@ NSA_DEVICE void attend(const Arguments &args, const SequencePlace &sequence, int
     args.reads.data[args.reads.at(sequence.q_entry, time, kv_head).offset] = max(past_key - first_key, 0);
 }
 
-extern "C" __global__ void __launch_bounds__(Facts::kRowsPerBlock * kWarpSize)
+extern "C" __global__ void NSA_LAUNCH_BOUNDS(Facts::kRowsPerBlock * kWarpSize)
 row_attention(const __grid_constant__ Arguments args) {
   const int32 block = blockIdx.x;
   const int32 kv_head = blockIdx.y;

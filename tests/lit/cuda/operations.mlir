@@ -13,7 +13,7 @@
 // CHECK-NEXT:constexpr int32 kWarps = 2;
 // CHECK-NEXT:constexpr int32 kThreads = kWarps * kWarpSize;
 // CHECK-EMPTY:
-// CHECK-NEXT:extern "C" __global__ void __launch_bounds__(kThreads)
+// CHECK-NEXT:extern "C" __global__ void NSA_LAUNCH_BOUNDS(kThreads)
 // CHECK-NEXT:operations(const __grid_constant__ Arguments args) {
 func.func @operations(%x: !tile.view<bf16, 3>, %y: !tile.view<f32, 1>, %list: !tile.view<i32, 1>, %count: i32, %far: i64,
                       %factor: f32) attributes {tile.warps = 2 : i32} {

@@ -226,12 +226,13 @@ TEST_F(RecordPage, ABrokenMarkerIsNamed) {
   EXPECT_NE(render("A <!-- record:one/launch --><!-- end -->.")->find("2 threads, source " + first), std::string::npos);
 }
 
-TEST_F(RecordPage, ASummaryTakesFourRecordsAndNamesTheOneThatItLacks) {
+TEST_F(RecordPage, ASummaryNamesTheRecordThatItLacks) {
   const std::string page = "<!-- summary:one -->\n<!-- end -->\n";
   const std::string head = R"({"machine": {"source": ")" + first + R"(", "date": "2026-01-02"}, "results": )";
   folder.write("bench/results/one/prefill.json",
                head + R"([{"op": "nsa", "heads": "h", "tokens": 64, "median_ms": 1.5}]})");
-  folder.write("bench/results/one/decode.json", head + "[]}");
+  for (const char *name : {"one_sequence", "batches"})
+    folder.write("bench/results/one/decode_step/" + std::string(name) + ".json", head + "[]}");
   folder.write("bench/results/one/startup.json", head + "[]}");
   EXPECT_NE(errorOf(page).find("peers.json cannot be read"), std::string::npos) << errorOf(page);
   folder.write("bench/results/one/peers.json", head.substr(0, head.rfind(",")) + "}");

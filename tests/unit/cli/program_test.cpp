@@ -257,10 +257,12 @@ TEST_F(Program, AnOperatorOfSeveralKernelsIsCompiledOneByOne) {
       R"({"query_heads": 4, "kv_heads": 1, "qk_dim": 64, "layout": "packed", "branches": ["cmp", "sel"]})");
   expectFailure("compile --op nsa --seqlen-k 1024" + rest + other,
                 "one of them: sequences, compress, cmp, select, dense, combine)");
-  // The way to the gradient of queries is that of the group.
-  for (const auto &[heads, kernels] : {std::pair(1, "index_ranges, sel_dq_slots, sum_slots, "), {8, ", sel_dq, "}})
-    expectFailure("compile --op sel_bwd" + rest + "'{\"query_heads\": " + std::to_string(heads) +
-                      ", \"kv_heads\": 1, \"qk_dim\": 64}'",
+  // The gradient of queries has two ways. Slots are not possible if a block does not fit into shared memory.
+  for (const auto &[block, kernels] :
+       {std::pair(64, ", sel_dq, sel_dkv, sum_parts, index_slots, index_ranges, sel_dq_slots, sum_slots)"),
+        std::pair(512, ", sel_dq, sel_dkv, sum_parts)")})
+    expectFailure("compile --op sel_bwd" + rest + R"('{"query_heads": 8, "kv_heads": 1, "qk_dim": 64, "sel_block": )" +
+                      std::to_string(block) + "}'",
                   kernels);
   // Each of them gets as far as the compiler.
   for (const char *op : {"sequences", "compress", "cmp", "select", "sel", "dense", "window", "combine"})

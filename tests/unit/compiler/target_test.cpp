@@ -26,6 +26,28 @@ TEST(Target, UnknownNamesListTheKnownOnes) {
   }
 }
 
+// The numbers are of the occupancy calculator of CUDA.
+TEST(Target, CountsTheBlocksOfAMultiprocessor) {
+  const Target &h100 = **Target::find("sm_90a"), &ada = **Target::find("sm_89");
+  EXPECT_EQ(h100.residentBlocks(128, 128, 0), 4);
+  EXPECT_EQ(h100.residentBlocks(129, 128, 0), 3);
+  EXPECT_EQ(h100.residentBlocks(255, 256, 0), 1);
+  EXPECT_EQ(h100.residentBlocks(128, 128, 100 << 10), 2);
+  EXPECT_EQ(h100.residentBlocks(32, 128, 227 << 10), 1);
+  EXPECT_EQ(ada.residentBlocks(32, 128, 99 << 10), 1);
+  EXPECT_EQ(ada.residentBlocks(32, 128, 48 << 10), 2);
+  EXPECT_EQ(h100.residentBlocks(255, 1024, 0), 1) << "it would not be launched";
+  // Blocks of one warp: three of 168 registers lie on each part, and two of more.
+  EXPECT_EQ(h100.residentBlocks(168, 32, 0), 12);
+  EXPECT_EQ(h100.residentBlocks(169, 32, 0), 8);
+  EXPECT_EQ(Target::registersFor(1, 128), 255);
+  EXPECT_EQ(Target::registersFor(3, 128), 168);
+  EXPECT_EQ(Target::registersFor(4, 128), 128);
+  EXPECT_EQ(Target::registersFor(1, 512), 128);
+  EXPECT_EQ(Target::registersFor(8, 32), 255);
+  EXPECT_EQ(Target::registersFor(9, 32), 168);
+}
+
 TEST(Target, GivesEveryDriverValue) {
   for (const char *name : kTargetNames)
     for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
