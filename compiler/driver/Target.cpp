@@ -59,17 +59,16 @@ ResourceLimits Target::limits() const {
   return isGpu ? ResourceLimits{threadsPerBlock, sharedBytesPerBlock} : ResourceLimits{};
 }
 
-// A multiprocessor has four parts, each with registers of its own, and a warp runs on one of them. Registers of a
-// thread come in granules. On all targets a part has 64 granules for the threads of a warp (CUDA C++ Programming Guide,
-// "Compute Capabilities").
-static constexpr int64_t kParts = 4, kGranulesOfPart = 64, kGranule = 8, kMostRegisters = 255, kWarpSize = 32;
+// A multiprocessor has four parts with 16384 registers each, and a warp runs on one of them. A warp gets registers in
+// units of 8 for each of its 32 threads, so a part has 64 units. All targets are so, and ptxas counts so.
+static constexpr int64_t kParts = 4, kUnitsOfPart = 64, kUnit = 8, kMostRegisters = 255, kWarpSize = 32;
 
 int64_t Target::residentBlocks(int64_t registers, int64_t threads, int64_t sharedBytes) const {
   // The system takes 1 KiB of each block's shared memory, and leaves one block all but 1 KiB of the multiprocessor's.
   constexpr int64_t kSystemBytes = 1024;
   const int64_t warps = (threads + kWarpSize - 1) / kWarpSize;
-  const int64_t granules = std::max<int64_t>((registers + kGranule - 1) / kGranule, 1);
-  const int64_t byRegisters = kParts * (kGranulesOfPart / granules) / warps;
+  const int64_t units = std::max<int64_t>((registers + kUnit - 1) / kUnit, 1);
+  const int64_t byRegisters = kParts * (kUnitsOfPart / units) / warps;
   const int64_t byMemory = (sharedBytesPerBlock + kSystemBytes) / (sharedBytes + kSystemBytes);
   return std::max<int64_t>(std::min(byRegisters, byMemory), 1);
 }
@@ -77,7 +76,7 @@ int64_t Target::residentBlocks(int64_t registers, int64_t threads, int64_t share
 int64_t Target::registersFor(int64_t blocks, int64_t threads) {
   const int64_t warps = blocks * ((threads + kWarpSize - 1) / kWarpSize);
   const int64_t warpsOfPart = (warps + kParts - 1) / kParts;
-  return std::min(kGranulesOfPart / warpsOfPart * kGranule, kMostRegisters);
+  return std::min(kUnitsOfPart / warpsOfPart * kUnit, kMostRegisters);
 }
 
 Values Target::values(std::string_view op, DType dtype, int lanes) const {

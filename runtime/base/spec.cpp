@@ -317,7 +317,7 @@ Status Maxima::validate(const Spec &spec) const {
   if (seqlenK > mostKeys)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK),
                            "must be at most " + std::to_string(mostKeys) +
-                               (mostKeys < kMostRows ? ", 2^31 less the larger of sel_block and cmp_stride" : ""));
+                               (mostKeys < kMostRows ? ", which is 2^31 less the tokens of a block" : ""));
   if (spec.keyOffset && (spec.fields() & kKeyOffsetField) && seqlenK > kMostOffsetKeys)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most 2^30 - 128 with key_offset");
   const OperatorDef &def = definitionOf(spec.op);

@@ -45,21 +45,27 @@ std::string pairCell(const Json &row, const char *first, const char *second) {
   return numberText(row.value(first, Json())) + "/" + numberText(row.value(second, Json()));
 }
 
-// The decoding step of the fastest other program at about the length of ours.
+// The decoding step of the fastest other program at the length that is nearest to ours, if it differs by at most 1 %.
 const Json *sparseStep(const Json &peers, const Json &row) {
-  constexpr double kSameLength = 0.01;
   const auto length = row.at("S").get<double>();
-  const Json *best = nullptr;
-  for (const Json &peer : peers)
-    if (peer.value("measure", "") == "decode" &&
-        std::abs(peer.at("tokens").get<double>() - length) <= kSameLength * length)
-      if (const Json *found = fastest(peers, {{"measure", "decode"},
-                                              {"op", "nsa"},
-                                              {"heads", row.at("heads")},
-                                              {"batch", row.at("batch")},
-                                              {"tokens", peer.at("tokens")}}))
-        best = found;
-  return best;
+  double nearest = 0.01 * length;
+  const Json *found = nullptr;
+  for (const Json &peer : peers) {
+    if (peer.value("measure", "") != "decode" || peer.value("op", "") != "nsa")
+      continue;
+    const double distance = std::abs(peer.at("tokens").get<double>() - length);
+    if (distance > nearest || (found && distance == nearest))
+      continue;
+    if (const Json *step = fastest(peers, {{"measure", "decode"},
+                                           {"op", "nsa"},
+                                           {"heads", row.at("heads")},
+                                           {"batch", row.at("batch")},
+                                           {"tokens", peer.at("tokens")}})) {
+      found = step;
+      nearest = distance;
+    }
+  }
+  return found;
 }
 
 } // namespace

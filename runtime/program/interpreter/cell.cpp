@@ -130,7 +130,7 @@ Cell exactly(Operation op, Cell a, Cell b, Cell c) {
   }
   case Operation::kExp2: {
     const double value = std::exp2(a.value);
-    // The difference of two results: as a factor of `value` an error that overflows would meet a result of 0.
+    // In the form value * expm1(..) a result of 0 and a wide error would be 0 * inf.
     return {value, std::exp2(a.value + a.error) - value + value * kFunctionError};
   }
   case Operation::kLog2: {
@@ -190,6 +190,8 @@ Cell roundedTo(Element element, Cell cell) {
   if (cell.error == 0 || cell.isUnknown() || !std::isfinite(cell.value))
     return {value, cell.error};
   const double low = roundedTo(element, cell.value - cell.error), high = roundedTo(element, cell.value + cell.error);
+  if (!std::isfinite(value)) // all that rounds to infinity is the same
+    return {value, low == high ? 0 : kInfinity};
   return {value, std::max(value - low, high - value)};
 }
 
@@ -237,8 +239,9 @@ Cell select(Cell condition, Cell ifTrue, Cell ifFalse) {
 double errorOfProduct(Cell a, Cell b) {
   if (a.isUnknown() || b.isUnknown())
     return kInfinity;
-  if (!std::isfinite(a.value) || !std::isfinite(b.value))
-    return 0;
+  const auto mayVanish = [](Cell cell) { return cell.error > 0 && std::abs(cell.value) <= cell.error; };
+  if (!std::isfinite(a.value) || !std::isfinite(b.value)) // the sign of an infinite product, or NaN for 0
+    return mayVanish(a) || mayVanish(b) ? kInfinity : 0;
   return std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
 }
 

@@ -72,8 +72,8 @@ Cell compute(Operation op, Element element, Cell a, Cell b = {}, Cell c = {});
 // A product of f32 that a compiler may fuse with the sum that takes it, so that it is not rounded on its way there.
 Cell fusable(Cell product, Cell a, Cell b);
 Cell select(Cell condition, Cell ifTrue, Cell ifFalse);
-// How far a product may be from that of the values. It is never NaN: a product with an unknown number is unknown, and
-// so is a product of this number and 0.
+// How far a product may be from the product of the values. It is never NaN: a product of an unknown number is unknown,
+// also a product with 0, and so is a product of infinity and a number that may be 0.
 double errorOfProduct(Cell a, Cell b);
 // The sum of numbers in any order: `terms` were added, of which `magnitude` is the sum of their absolute values.
 Cell sumOf(double exact, double magnitude, double error, int64_t terms);

@@ -86,9 +86,8 @@ TEST(Maxima, KeysOfLongBlocksAreFewer) {
     const Status status = Maxima{1, 1, 1, c.most + 1}.validate(spec);
     ASSERT_EQ(status.code(), ErrorCode::kInvalidArgument);
     EXPECT_EQ(status.error().field, "max_seqlen_k");
-    EXPECT_EQ(status.error().rule,
-              "must be at most " + std::to_string(c.most) +
-                  (c.most < kAll - 128 ? ", 2^31 less the larger of sel_block and cmp_stride" : ""));
+    EXPECT_EQ(status.error().rule, "must be at most " + std::to_string(c.most) +
+                                       (c.most < kAll - 128 ? ", which is 2^31 less the tokens of a block" : ""));
   }
 }
 

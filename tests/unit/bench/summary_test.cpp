@@ -66,6 +66,12 @@ TEST_F(Summary, ADecodingStepIsInMicrosecondsAndOfItsBatch) {
   peers["results"][0]["tokens"] = 1030;
   EXPECT_EQ(rows(), "| decoding step, batch 4, us | 8/2 | 64/32 | 1024 | 35.5 | 13.5 (d) | 44.5 (x) | of d |\n")
       << "the lengths differ by less than 1 %";
+  add(peers, R"({"measure": "decode", "op": "nsa", "heads": "h", "batch": 4, "tokens": 1025, "implementation": "near",
+                 "median_ms": 0.05})");
+  add(peers,
+      R"({"measure": "decode", "op": "nsa", "heads": "h", "batch": 4, "tokens": 1022, "implementation": "less near",
+                 "median_ms": 0.001})");
+  EXPECT_EQ(rows(), "| decoding step, batch 4, us | 8/2 | 64/32 | 1024 | 35.5 | 13.5 (d) | 50.0 (near) | of d |\n");
 }
 
 TEST_F(Summary, AStartIsWithCompiledKernels) {

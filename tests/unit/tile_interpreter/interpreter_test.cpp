@@ -183,6 +183,19 @@ TEST(TileInterpreter, WhatComesOfTheUnknownIsUnknown) {
   EXPECT_TRUE(call.tensors.at("y").cells[0].isUnknown());
 }
 
+// An infinite factor makes a product infinite, and its sign or NaN depends on what the other factor may be.
+TEST(TileInterpreter, AnInfiniteFactorLeavesOnlyTheSignOpen) {
+  const Cell infinite{kInfinity, 0};
+  EXPECT_EQ(errorOfProduct(infinite, {2, 0.5}), 0);
+  EXPECT_EQ(errorOfProduct(infinite, {0, 0}), 0) << "it is NaN";
+  EXPECT_EQ(errorOfProduct(infinite, {0.05, 0.1}), kInfinity);
+  EXPECT_EQ(errorOfProduct({0, 0.1}, infinite), kInfinity);
+  EXPECT_EQ(errorOfProduct({2, 0.5}, {3, 0.25}), 2 * 0.25 + 3 * 0.5 + 0.5 * 0.25);
+  EXPECT_TRUE(compute(Operation::kMultiply, Element::kF32, infinite, {0.05, 0.1}).isUnknown());
+  EXPECT_EQ(roundedTo(Element::kF16, Cell{1e6, 1}).error, 0) << "all of it rounds to infinity";
+  EXPECT_TRUE(roundedTo(Element::kF16, Cell{65520, 100}).isUnknown());
+}
+
 // A GPU may keep the bits of a product that a sum takes.
 TEST(TileInterpreter, AGpuMayRoundOtherwise) {
   TileCall call = callOf(1);

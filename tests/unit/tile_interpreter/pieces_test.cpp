@@ -9,14 +9,38 @@ namespace {
 // of them. An item of queries has four entries.
 constexpr int64_t kTokens = 10, kItem = 4;
 
-// The entries of piece `first + i` for each i below `count`: where they begin, and behind which one they end.
-std::vector<std::pair<int64_t, int64_t>> piecesFrom(int64_t first, int64_t count) {
+using Entries = std::vector<std::pair<int64_t, int64_t>>;
+
+// What `function`, a call of the library for each `base + number`, gives for `count` numbers from `first` on.
+Entries entriesOf(const std::string &function, int64_t first, int64_t count, TileCall call) {
   const std::string text = "kernel pieces\nimport sequence, pieces_bwd\nfixed packed, cmp_block, cmp_stride\n"
                            "fixed sel_block, sel_count\ngrid number = count, kv_head = 1, batch = 1\nthreads 32\n"
                            "tensor block_index[entry, kv_head, place]: i32, found[number, side]: i32\n"
-                           "scalar count, base: i32\n"
-                           "let own = piece_at(block_index, sequence(batch), batch, base + number)\n"
-                           "store found[number, 0] = own.first\nstore found[number, 1] = own.past\n";
+                           "tensor index_ranges[side, sequence, kv_head, block]: i32\nscalar count, base: i32\n"
+                           "let own = " +
+                           function + "\nstore found[number, 0] = own.first\nstore found[number, 1] = own.past\n";
+  call.tensors["sequences"] = tensorOf({1, 8}, std::vector<double>(8, 0), Element::kI32); // packed batches read it
+  call.tensors["found"] = tensorOf({count, 2}, std::vector<double>(static_cast<size_t>(count) * 2, -1), Element::kI32);
+  call.scalars.insert({{"count", static_cast<double>(count)},
+                       {"base", static_cast<double>(first)},
+                       {"seqlen_q", kTokens},
+                       {"seqlen_k", kTokens},
+                       {"query_begin", 0},
+                       {"query_end", kTokens},
+                       {"query_step", 1}});
+  call.values = {{"packed", "0"}, {"cmp_block", "1"}, {"cmp_stride", "1"}, {"sel_block", "1"}, {"sel_count", "16"}};
+  const auto library = [](const char *name) { return readFile(NSA_TEMPLATES "/tile/library/" + std::string(name)); };
+  const TileFindings findings =
+      interpret(text, call, {{"sequence", library("sequence.tile")}, {"pieces_bwd", library("pieces_bwd.tile")}});
+  EXPECT_TRUE(findings.faults.empty()) << findings.faults[0].message;
+  const std::vector<double> found = valuesOf(call.tensors.at("found"));
+  Entries entries;
+  for (size_t i = 0; i < found.size(); i += 2)
+    entries.emplace_back(found[i], found[i + 1]);
+  return entries;
+}
+
+Entries piecesFrom(int64_t first, int64_t count) {
   TileCall call;
   std::vector<double> index;
   for (int64_t block = 0, offset = 0; block <= kTokens; offset += kTokens - block++)
@@ -26,20 +50,18 @@ std::vector<std::pair<int64_t, int64_t>> piecesFrom(int64_t first, int64_t count
       index.push_back(static_cast<double>(query));
   const auto places = static_cast<int64_t>(index.size());
   call.tensors["block_index"] = tensorOf({1, 1, places}, index, Element::kI32);
-  call.tensors["sequences"] = tensorOf({1, 8}, std::vector<double>(8, 0), Element::kI32); // packed batches read it
-  call.tensors["found"] = tensorOf({count, 2}, std::vector<double>(static_cast<size_t>(count) * 2, -1), Element::kI32);
-  call.scalars = {{"count", count},      {"base", first},    {"item_queries", kItem}, {"seqlen_q", kTokens},
-                  {"seqlen_k", kTokens}, {"query_begin", 0}, {"query_end", kTokens},  {"query_step", 1}};
-  call.values = {{"packed", "0"}, {"cmp_block", "1"}, {"cmp_stride", "1"}, {"sel_block", "1"}, {"sel_count", "16"}};
-  const auto library = [](const char *name) { return readFile(NSA_TEMPLATES "/tile/library/" + std::string(name)); };
-  const TileFindings findings =
-      interpret(text, call, {{"sequence", library("sequence.tile")}, {"pieces_bwd", library("pieces_bwd.tile")}});
-  EXPECT_TRUE(findings.faults.empty()) << findings.faults[0].message;
-  const std::vector<double> found = valuesOf(call.tensors.at("found"));
-  std::vector<std::pair<int64_t, int64_t>> pieces;
-  for (size_t i = 0; i < found.size(); i += 2)
-    pieces.emplace_back(found[i], found[i + 1]);
-  return pieces;
+  call.tensors["index_ranges"] = tensorOf({2, 1, 1, 1}, {0, 0}, Element::kI32);
+  call.scalars = {{"item_queries", kItem}};
+  return entriesOf("piece_at(block_index, sequence(batch), batch, base + number)", first, count, call);
+}
+
+// The items of one block whose entries are [listed, past).
+Entries itemsOf(double listed, double past, double itemQueries, int64_t count) {
+  TileCall call;
+  call.tensors["block_index"] = tensorOf({1, 1, 1}, {0}, Element::kI32);
+  call.tensors["index_ranges"] = tensorOf({2, 1, 1, 1}, {listed, past}, Element::kI32);
+  call.scalars = {{"item_queries", itemQueries}};
+  return entriesOf("item_at(index_ranges, batch, 0, base + number)", 0, count, call);
 }
 
 // Each entry of the lists is in one piece, and in the order of the pieces.
@@ -63,6 +85,17 @@ TEST(Pieces, ThatDoNotExistHaveNoEntries) {
   for (const int64_t first : {int64_t{60}, (int64_t{1} << 29) - 50, (int64_t{1} << 30) - 50, (int64_t{1} << 31) - 100})
     for (const auto &[begin, past] : piecesFrom(first, 100))
       EXPECT_GE(begin, past) << first;
+}
+
+TEST(Items, HaveEachEntryOnce) {
+  EXPECT_EQ(itemsOf(5, 14, kItem, 4), (Entries{{5, 9}, {9, 13}, {13, 14}, {14, 14}}));
+  EXPECT_EQ(itemsOf(5, 5, kItem, 2), (Entries{{5, 5}, {5, 5}}));
+}
+
+// The end of an item would lie behind 2^31.
+TEST(Items, OfTheLastEntriesOf32BitsAreWhole) {
+  constexpr double kLast = 2147483520; // docs/specification.md, limits of size
+  EXPECT_EQ(itemsOf(kLast - 100, kLast, 1024, 2), (Entries{{kLast - 100, kLast}, {kLast, kLast}}));
 }
 
 } // namespace
