@@ -11,14 +11,16 @@ constexpr int64_t kTokens = 10, kItem = 4;
 
 using Entries = std::vector<std::pair<int64_t, int64_t>>;
 
-// What `function`, a call of the library for each `base + number`, gives for `count` numbers from `first` on.
-Entries entriesOf(const std::string &function, int64_t first, int64_t count, TileCall call) {
+// What `function`, a call of the library for each `base + number`, gives for `count` numbers from `first` on: its field
+// `first`, and its field `second`.
+Entries entriesOf(const std::string &function, const std::string &second, int64_t first, int64_t count, TileCall call) {
   const std::string text = "kernel pieces\nimport sequence, pieces_bwd\nfixed packed, cmp_block, cmp_stride\n"
                            "fixed sel_block, sel_count\ngrid number = count, kv_head = 1, batch = 1\nthreads 32\n"
                            "tensor block_index[entry, kv_head, place]: i32, found[number, side]: i32\n"
                            "tensor index_ranges[side, sequence, kv_head, block]: i32\nscalar count, base: i32\n"
                            "let own = " +
-                           function + "\nstore found[number, 0] = own.first\nstore found[number, 1] = own.past\n";
+                           function + "\nstore found[number, 0] = own.first\nstore found[number, 1] = own." + second +
+                           "\n";
   call.tensors["sequences"] = tensorOf({1, 8}, std::vector<double>(8, 0), Element::kI32); // packed batches read it
   call.tensors["found"] = tensorOf({count, 2}, std::vector<double>(static_cast<size_t>(count) * 2, -1), Element::kI32);
   call.scalars.insert({{"count", static_cast<double>(count)},
@@ -52,16 +54,16 @@ Entries piecesFrom(int64_t first, int64_t count) {
   call.tensors["block_index"] = tensorOf({1, 1, places}, index, Element::kI32);
   call.tensors["index_ranges"] = tensorOf({2, 1, 1, 1}, {0, 0}, Element::kI32);
   call.scalars = {{"item_queries", kItem}};
-  return entriesOf("piece_at(block_index, sequence(batch), batch, base + number)", first, count, call);
+  return entriesOf("piece_at(block_index, sequence(batch), batch, base + number)", "past", first, count, call);
 }
 
-// The items of one block whose entries are [listed, past).
+// The items of one block whose entries are [listed, past): the first entry and the number of entries.
 Entries itemsOf(double listed, double past, double itemQueries, int64_t count) {
   TileCall call;
   call.tensors["block_index"] = tensorOf({1, 1, 1}, {0}, Element::kI32);
   call.tensors["index_ranges"] = tensorOf({2, 1, 1, 1}, {listed, past}, Element::kI32);
   call.scalars = {{"item_queries", itemQueries}};
-  return entriesOf("item_at(index_ranges, batch, 0, base + number)", 0, count, call);
+  return entriesOf("item_at(index_ranges, batch, 0, base + number)", "count", 0, count, call);
 }
 
 // Each entry of the lists is in one piece, and in the order of the pieces.
@@ -88,14 +90,14 @@ TEST(Pieces, ThatDoNotExistHaveNoEntries) {
 }
 
 TEST(Items, HaveEachEntryOnce) {
-  EXPECT_EQ(itemsOf(5, 14, kItem, 4), (Entries{{5, 9}, {9, 13}, {13, 14}, {14, 14}}));
-  EXPECT_EQ(itemsOf(5, 5, kItem, 2), (Entries{{5, 5}, {5, 5}}));
+  EXPECT_EQ(itemsOf(5, 14, kItem, 4), (Entries{{5, 4}, {9, 4}, {13, 1}, {17, -3}}));
+  EXPECT_EQ(itemsOf(5, 5, kItem, 2), (Entries{{5, 0}, {9, -4}}));
 }
 
 // The end of an item would lie behind 2^31.
 TEST(Items, OfTheLastEntriesOf32BitsAreWhole) {
   constexpr double kLast = 2147483520; // docs/specification.md, limits of size
-  EXPECT_EQ(itemsOf(kLast - 100, kLast, 1024, 2), (Entries{{kLast - 100, kLast}, {kLast, kLast}}));
+  EXPECT_EQ(itemsOf(kLast - 100, kLast, 1024, 1), (Entries{{kLast - 100, 100}}));
 }
 
 } // namespace
