@@ -280,7 +280,7 @@ std::vector<CompileCall> cornerProblems() {
   calls.push_back(combineCall("combine", 256, 128, "fp32", 1, "value", 1));
   calls.push_back(combineCall("combine_bwd", 33, 3, "fp16", 1, "sigmoid", 0));
   constexpr Shape kWideKeys = {192, 48, 16, "bf16", 1}; // beside few columns of values
-  for (const Shape &shape : {kShapes[1], kShapes[4], kShapes[5], kShapes[6], kShapes[11], kShapes[12], kWideKeys}) {
+  for (const Shape &shape : {kShapes[1], kShapes[4], kShapes[5], kShapes[6], kShapes[11], kWideKeys}) {
     for (const bool compressed : {false, true})
       addNew(calls, gradientCalls(shape, compressed));
     addNew(calls, selGradientCalls(shape, shape.group == 1 ? 16 : 60, 5));
