@@ -78,9 +78,11 @@ int64_t roomySpillBytes(const std::string &op) {
   return op.ends_with("_dq") ? 96 : isNested ? 64 : 32;
 }
 
-// The same of a default with all its registers in use. Beside the accumulators of `attention_dq`, dQ and the mean of
-// keys, ptxas has no register for a few words.
-int64_t fullSpillBytes(const std::string &op) { return op == "attention_dq" ? 128 : 0; }
+// The same of a default with all its registers in use. Beside dQ and the mean of keys ptxas has no register for a few
+// words. A tile of twice as many keys that stores them is the faster one (docs/lab/gpu_kernels.md, "Gradients").
+int64_t fullSpillBytes(const std::string &op) {
+  return op == "attention_dq" ? 208 : op == "sel_dq" ? 128 : op.ends_with("_dkv") ? 16 : 0;
+}
 
 // Gradients with so many columns have accumulators that fill all registers of a thread, so they spill, and take all
 // registers that there are.

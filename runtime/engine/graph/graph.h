@@ -225,7 +225,7 @@ enum class Order : uint8_t {
   kRowHeadColumn,
   kRowHeadPiece, // pieces of 16 columns
   kEntryRowHeadPiece,
-  kEntryRowHeadSlot, // parts of qk_dim columns
+  kEntryRowGroupPart, // a part of the columns for each slot of a list and, in the slot, for each head of the group
   kCopyRowColumn,
   kRowColumn,
   kSecondRowColumn // of the second copy

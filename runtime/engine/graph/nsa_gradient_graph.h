@@ -92,11 +92,11 @@ inline constexpr Binding kEntrySlots = {
 inline constexpr Binding kIndexRanges = {
     .view = View::kIndexRanges, .buffer = Buffer::kIndexRanges, .order = Order::kEntryRowHeadColumn};
 inline constexpr Binding kDqSlots = {
-    .view = View::kDqSlots, .buffer = Buffer::kDqSlots, .order = Order::kEntryRowHeadSlot};
+    .view = View::kDqSlots, .buffer = Buffer::kDqSlots, .order = Order::kEntryRowGroupPart};
 inline constexpr Binding kRestSlots = {
-    .view = View::kRestSlots, .buffer = Buffer::kRestSlots, .order = Order::kEntryRowHeadColumn};
+    .view = View::kRestSlots, .buffer = Buffer::kRestSlots, .order = Order::kEntryRowGroupPart};
 inline constexpr Binding kKeySlots = {
-    .view = View::kKeySlots, .buffer = Buffer::kKeySlots, .order = Order::kEntryRowHeadSlot};
+    .view = View::kKeySlots, .buffer = Buffer::kKeySlots, .order = Order::kEntryRowGroupPart};
 inline constexpr std::array kIndexSlotsBindings = {kLists[0], kPieces[0], kEntrySlots};
 inline constexpr std::array kIndexRangesBindings = {kPieces[0], kIndexRanges};
 constexpr auto slotsBindings(const BranchNames &names) {

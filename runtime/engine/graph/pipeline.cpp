@@ -33,8 +33,8 @@ std::array<int64_t, kMaxCoordinates> stridesOf(Order order, const WorkspaceLayou
     return {at.row, at.columns, kPiece};
   case Order::kEntryRowHeadPiece:
     return {entry, at.row, at.columns, kPiece};
-  case Order::kEntryRowHeadSlot:
-    return {entry, at.row, at.columns, spec.qkDim};
+  case Order::kEntryRowGroupPart:
+    return {entry, at.row, spec.group() * at.columns, at.columns / spec.selCount};
   case Order::kRowColumn:
   case Order::kSecondRowColumn:
     return {at.row, 1};

@@ -407,7 +407,7 @@ Status KernelTrial::addSlots(KernelCall &call, const Lengths &lengths, const Dra
     const auto bytes = static_cast<size_t>(elements * dtypeBytes(dtype));
     NSA_ASSIGN_OR_RETURN(DeviceBuffer buffer, DeviceBuffer::allocate(device, bytes));
     call[view] =
-        ViewSlots::make(buffer.data(), dtype, {packed ? 0 : lengths.q[0] * query, query, count * columns, columns});
+        ViewSlots::make(buffer.data(), dtype, {packed ? 0 : lengths.q[0] * query, query, query / heads, columns});
     if (isChecked)
       outputs.push_back(
           {std::string(viewRule(view).name), TuningResult::Kind::kRows, columns, elements, buffer.data(), dtype});
@@ -415,9 +415,10 @@ Status KernelTrial::addSlots(KernelCall &call, const Lengths &lengths, const Dra
   }
   if (isChecked) {
     writtenRows.clear();
-    for (size_t list = 0; list < drawn.listLengths.size(); ++list) // the heads of a group have one list
-      for (int64_t place = 0; place < spec.group() * count; ++place)
-        writtenRows.push_back(place % count < drawn.listLengths[list]);
+    // The heads of a group have one list. They stand beside each other in each of its slots.
+    for (const int32_t length : drawn.listLengths)
+      for (int64_t part = 0; part < count * spec.group(); ++part)
+        writtenRows.push_back(part / spec.group() < length);
   }
   return Status::ok();
 }
