@@ -188,12 +188,14 @@ private:
       return (*nvrtc)->compile(device->text, source.header.name + ".cu", request.target->name,
                                ptx ? Nvrtc::Output::kPtx : Nvrtc::Output::kCubin, residentBlocks);
     };
-    Result<NvrtcOutput> output = compile(0);
+    Result<NvrtcOutput> output = compile(candidate.residentBlocks);
     if (!output)
       return output.status();
+    if (candidate.residentBlocks)
+      output->resources["resident_blocks"] = std::to_string(candidate.residentBlocks);
     // ptxas may spill to make room for blocks that shared memory keeps away: for sm_80 it makes some gradients of heads
     // of 256 with 32 registers. If it knows how many blocks there are, it takes the registers that they leave.
-    if (const int64_t blocks = ptx ? 0 : blocksOfSpilling(output->resources)) {
+    if (const int64_t blocks = ptx || candidate.residentBlocks ? 0 : blocksOfSpilling(output->resources)) {
       Result<NvrtcOutput> roomy = compile(blocks);
       if (roomy && numberOf(roomy->resources, "spill_bytes") < numberOf(output->resources, "spill_bytes")) {
         output = std::move(roomy);
@@ -215,6 +217,8 @@ private:
     manifest.evidence["nvrtc"] = (*nvrtc)->version();
     Digest content;
     content.field("cuda").field(device->text).field((*nvrtc)->version());
+    if (candidate.residentBlocks)
+      content.field(std::to_string(candidate.residentBlocks));
     for (const std::string &option : Nvrtc::options(request.target->name))
       content.field(option);
     finishManifest(content, device->headers, result);

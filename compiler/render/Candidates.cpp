@@ -12,6 +12,9 @@ namespace {
 // A template with more combinations has a mistake in its header. No tuner could measure so many.
 constexpr int64_t kMaxCombinations = 1 << 16;
 
+// The most threads that a multiprocessor of any architecture holds.
+constexpr int64_t kMultiprocessorThreads = 2048;
+
 std::string joinValues(const std::vector<int64_t> &values) {
   std::string text;
   for (int64_t value : values)
@@ -135,6 +138,17 @@ private:
       remove(header.steps.size(), header.threads,
              "threads " + header.threads.expression.text() + " must be 1 to " + std::to_string(limits.threads), values);
       return Status::ok();
+    }
+    if (header.blocks.isPresent()) {
+      NSA_RETURN_IF_ERROR(evaluate(header.blocks, values, candidate.residentBlocks));
+      if (candidate.residentBlocks < 0 || candidate.residentBlocks * candidate.threads > kMultiprocessorThreads) {
+        remove(header.steps.size(), header.blocks,
+               "blocks " + header.blocks.expression.text() + " = " + std::to_string(candidate.residentBlocks) + " of " +
+                   std::to_string(candidate.threads) + " threads must be 0, or at most " +
+                   std::to_string(kMultiprocessorThreads) + " threads together",
+               values);
+        return Status::ok();
+      }
     }
     if (header.shared.isPresent()) {
       NSA_RETURN_IF_ERROR(evaluate(header.shared, values, candidate.sharedBytes));

@@ -26,7 +26,8 @@ struct TemplateCandidate {
   std::string configText;                    // formatValues(config)
   int64_t cost = 0;
   int64_t threads = 1;
-  int64_t sharedBytes = 0; // of a hand-scheduled template; 0 for a tile program
+  int64_t residentBlocks = 0; // that a multiprocessor shall hold at once; 0: as many as ptxas leaves room for
+  int64_t sharedBytes = 0;    // of a hand-scheduled template; 0 for a tile program
 };
 
 // `given` holds the values of the problem and the values of the target. `pinned` fixes values in advance: it maps the

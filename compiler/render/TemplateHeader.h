@@ -89,6 +89,7 @@ struct TemplateHeader {
   std::vector<Choice> choices;
   std::vector<Step> steps;
   Line cost, threads, shared;
+  Line blocks; // that a multiprocessor shall hold at once; without a line, ptxas decides
   Line grid[3];
   std::vector<ManifestParam> params; // a dtype spelled "dtype" is the problem's
   std::vector<MapSizes> maps;        // in the order of their parameters

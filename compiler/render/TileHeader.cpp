@@ -77,7 +77,7 @@ private:
     case ItemKind::kCost:
       return readOnce("cost", *as<CostItem>(item).value, header.cost);
     case ItemKind::kThreads:
-      return readOnce("threads", *as<ThreadsItem>(item).value, header.threads);
+      return readThreads(as<ThreadsItem>(item));
     case ItemKind::kGrid:
       if (!isLaunched)
         return Status::ok();
@@ -85,6 +85,11 @@ private:
     default:
       return Status::ok(); // for the body
     }
+  }
+
+  Status readThreads(const ThreadsItem &item) {
+    NSA_RETURN_IF_ERROR(readOnce("threads", *item.value, header.threads));
+    return item.blocks ? readOnce("threads", *item.blocks, header.blocks) : Status::ok();
   }
 
   Status readKernel(const KernelItem &item) {

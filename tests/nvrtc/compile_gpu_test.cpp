@@ -58,6 +58,27 @@ TEST(CompileGpu, AKernelThatSpillsTakesTheRegistersThatItsBlocksLeave) {
   EXPECT_FALSE(evidence.contains("resident_blocks"));
 }
 
+TEST(CompileGpu, BlocksThatShareAMultiprocessorShareItsRegisters) {
+  NSA_REQUIRE_NVRTC();
+  CompileCall call = gpuCall("sm_90a");
+  call.op = call.templateName = "sel_dq_slots";
+  call.fixed = {{"dtype", "bf16"}, {"group", "4"},      {"packed", "0"},    {"qk_dim", "128"},
+                {"v_dim", "128"},  {"sel_block", "64"}, {"sel_count", "16"}};
+  std::map<std::string, Manifest> manifests;
+  for (const char *blocks : {"0", "3"}) {
+    call.config = {{"pair_tile", "64"}, {"stages", "1"}, {"warps", "4"}, {"resident_blocks", blocks}};
+    auto compiled = call.compile();
+    ASSERT_TRUE(compiled) << compiled.status().toString();
+    manifests[blocks] = *Manifest::parse(compiled->manifest);
+  }
+  Manifest &some = manifests["0"], &three = manifests["3"];
+  EXPECT_GT(std::stoi(some.evidence["registers"]), 168);
+  EXPECT_FALSE(some.evidence.contains("resident_blocks"));
+  EXPECT_LE(std::stoi(three.evidence["registers"]), 168);
+  EXPECT_EQ(three.evidence["resident_blocks"], "3");
+  EXPECT_NE(some.evidence["content"], three.evidence["content"]) << "they are one text";
+}
+
 TEST(CompileGpu, PtxIsText) {
   NSA_REQUIRE_NVRTC();
   CompileCall call = gpuCall("sm_80");

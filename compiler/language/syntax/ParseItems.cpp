@@ -130,7 +130,8 @@ const Item *Parser::declaration(ItemKind itemKind) {
     return workItem(first);
   case ItemKind::kThreads: {
     const Expr *value = expr();
-    return itemNode<ThreadsItem>(first, value);
+    const Expr *blocks = take(TokenKind::kComma) ? expr() : nullptr;
+    return itemNode<ThreadsItem>(first, value, blocks);
   }
   case ItemKind::kGrid:
     return gridItem(first);

@@ -253,9 +253,10 @@ struct WorkItem : Item {
 };
 inline constexpr std::string_view kWorkFlops = "flops", kWorkBytes = "bytes";
 
+// `threads 32 * warps, 3`: the number behind the comma may be absent
 struct ThreadsItem : Item {
   static constexpr ItemKind kKind = ItemKind::kThreads;
-  const Expr *value;
+  const Expr *value, *blocks;
 };
 
 // `grid (query = n, chunk = m), head = h, 1`: in a dimension of several, the first one is the slowest

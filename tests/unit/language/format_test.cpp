@@ -24,9 +24,9 @@ std::string laidOut(const std::string &text) {
 TEST(Format, DeclarationsBeginInAColumn) {
   EXPECT_EQ(laidOut("targets   cpu\nfixed a,b\nconst c=1\nchoice d=1|2\nrequire   e\ncost 0\ngrid "
                     "f=1,(g=1,h=2),1\naxis i=2 outer\n"
-                    "threads 32\ntensor (j,k)[ l ; m:n ] : f32   optional paged( o )\nscalar p,q:i32\n"),
+                    "threads 32,b\ntensor (j,k)[ l ; m:n ] : f32   optional paged( o )\nscalar p,q:i32\n"),
             "targets cpu\nfixed   a, b\nconst   c = 1\nchoice  d = 1 | 2\nrequire e\ncost    0\n"
-            "grid    f = 1, (g = 1, h = 2), 1\naxis    i = 2 outer\nthreads 32\n"
+            "grid    f = 1, (g = 1, h = 2), 1\naxis    i = 2 outer\nthreads 32, b\n"
             "tensor  (j, k)[l; m: n]: f32 optional paged(o)\nscalar  p, q: i32\n");
   EXPECT_EQ(laidOut("import   a,b\nreference  c\nrecord   R{a,b:i32}\ncode   d=1\n"),
             "import a, b\nreference c\nrecord R { a, b: i32 }\ncode d = 1\n");

@@ -235,6 +235,8 @@ public:
     case ItemKind::kThreads:
       open("threads");
       expr(as<ThreadsItem>(node).value);
+      if (as<ThreadsItem>(node).blocks)
+        expr(as<ThreadsItem>(node).blocks);
       break;
     case ItemKind::kGrid:
       open("grid");

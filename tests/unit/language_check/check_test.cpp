@@ -118,6 +118,18 @@ TEST_F(LanguageCheck, ARequireThatLeavesNothingIsNamed) {
                              "note: for sm_80, columns=64 dtype=bf16\n");
 }
 
+TEST_F(LanguageCheck, BlocksThatNoMultiprocessorHoldsAreRefused) {
+  EXPECT_TRUE(check(changed("threads 32 * warps", "threads 32 * warps, 2")).isGood);
+  const CheckReport report = check(changed("threads 32 * warps", "threads 32 * warps, 65 / warps"));
+  EXPECT_FALSE(report.isGood);
+  EXPECT_EQ(report.messages, "x.tile:8:1: error: no configuration is left\n"
+                             "threads 32 * warps, 65 / warps\n"
+                             "^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
+                             "note: it does not hold for warps=1\n"
+                             "note: for cpu, columns=64 dtype=bf16\n");
+  EXPECT_FALSE(check(changed("threads 32 * warps", "threads 32 * warps, 0 - warps")).isGood);
+}
+
 // What is wrong with a line that decides about configurations is said there, once for all programs.
 TEST_F(LanguageCheck, AMistakeOfTheChoicesIsSaidAtItsLine) {
   EXPECT_EQ(check(changed("threads", "require row_tile > none\nthreads")).messages,
