@@ -158,9 +158,14 @@ TileColumns LoadOp::getTileColumns() { return tileColumns(*this, getType()); }
 
 LogicalResult StoreOp::verify() {
   auto tile = cast<RankedTensorType>(getTile().getType());
-  if (getPlaces() && cast<RankedTensorType>(getPlaces().getType()).clone(tile.getElementType()) != tile)
-    return emitOpError() << "has places " << getPlaces().getType() << " for the rows of " << tile
-                         << "; they are one for each row of a tile of rank 1";
+  if (getPlaces()) {
+    // A tile of rank 1 may also have a place for each column.
+    auto places = cast<RankedTensorType>(getPlaces().getType());
+    const bool fits = tile.getRank() == 1 ? places.clone(tile.getElementType()) == tile
+                                          : places.getDimSize(0) == tile.getDimSize(0) && !isColumnVector(places);
+    if (!fits)
+      return emitOpError() << "has places " << places << " for the rows of " << tile << "; each row has one";
+  }
   return verifyRowAccess(*this, tile);
 }
 LogicalResult StoreOp::verifyRegions() {

@@ -145,8 +145,8 @@ def Tile_StoreOp : Tile_Op<"store", [
     } columns(72) : tensor<64x80xbf16>, !tile.view<bf16, 3>
     ```
 
-    The places of a tile of rank 1 may depend on another tile of rank 1. The region then has the row's element of the other
-    tile as a second argument.
+    The places of the rows may depend on a tile of rank 1. The region then has the row's element of this tile as a second
+    argument.
 
     ```mlir
     tile.store %block, %list rows(%r, %place of %places : tensor<64xi32>) {

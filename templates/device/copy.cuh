@@ -209,18 +209,18 @@ NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 
 // columns with one access; otherwise the lane stores element by element. The code that stores element by element is
 // rarely executed, but it is compiled at each cold start. The loop that stores element by element is not unrolled, to
 // keep its code short. Registers cannot be indexed at run time, so each iteration of the loop rotates the column tiles
-// in the registers by one.
-template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
+// in the registers by one. `places` are those of store_rows.
+template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
   requires(kIsHalf<T> && Fragment<T, kRows, kCols, kWarps>::kTiles % 2 == 0)
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,
-                           const RowOf &row_of) {
+                           const RowOf &row_of, const Places &...places) {
   using Tile = Fragment<T, kRows, kCols, kWarps>;
   Row rows[Tile::kSlabs][2];
 #pragma unroll
   for (int32 slab = 0; slab < Tile::kSlabs; ++slab)
 #pragma unroll
     for (int32 half = 0; half < 2; ++half)
-      rows[slab][half] = row_of(Tile::row(slab, half));
+      rows[slab][half] = row_of(Tile::row(slab, half), places.values[slab][half]...);
   if (view.rows_aligned() && columns % 4 == 0) {
 #pragma unroll
     for (int32 slab = 0; slab < Tile::kSlabs; ++slab)
@@ -247,15 +247,15 @@ NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, co
   }
 }
 
-template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
+template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,
-                           const RowOf &row_of) {
+                           const RowOf &row_of, const Places &...places) {
   using Tile = Fragment<T, kRows, kCols, kWarps>;
 #pragma unroll
   for (int32 slab = 0; slab < Tile::kSlabs; ++slab)
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
-      const Row row = row_of(Tile::row(slab, half));
+      const Row row = row_of(Tile::row(slab, half), places.values[slab][half]...);
       if (!row.exists)
         continue;
       T *target = view.data + row.offset + Tile::column(0, 0);
@@ -269,16 +269,26 @@ NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, co
     }
 }
 
+// The element of a row vector for a slab that is not known when the kernel is compiled.
+template <typename T, int32 kRows, int32 kWarps>
+NSA_DEVICE T element_of(const RowVector<T, kRows, kWarps> &vector, int32 slab, int32 half) {
+  T element = vector.values[0][half];
+#pragma unroll
+  for (int32 other = 1; other < RowVector<T, kRows, kWarps>::kSlabs; ++other)
+    element = slab == other ? vector.values[other][half] : element;
+  return element;
+}
+
 // Stores a fragment to a view of gradients. The loop is not unrolled, to keep its code short. Each turn selects the
 // thread's pairs of one column tile and slab: to rotate the tiles, as the store of 16-bit elements does, would take a
 // second fragment in registers where the program needs this one later.
-template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
+template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
 NSA_DEVICE void store_tile(const Fragment<float, kRows, kCols, kWarps> &fragment, const View<Gradient<T>, kRank> &view,
-                           int32 columns, const RowOf &row_of) {
+                           int32 columns, const RowOf &row_of, const Places &...places) {
   using Tile = Fragment<float, kRows, kCols, kWarps>;
   if (view.is_plain()) {
     const auto rounded = map<Fragment<T, kRows, kCols, kWarps>>([](float value) { return value; }, fragment);
-    store_tile(rounded, view.plain(), columns, row_of);
+    store_tile(rounded, view.plain(), columns, row_of, places...);
     return;
   }
 #pragma unroll 1
@@ -291,7 +301,8 @@ NSA_DEVICE void store_tile(const Fragment<float, kRows, kCols, kWarps> &fragment
 #pragma unroll
       for (int32 other = 1; other < Tile::kSlabs * Tile::kTiles; ++other)
         pair = turn == other ? fragment.pairs[other / Tile::kTiles][other % Tile::kTiles][half] : pair;
-      const Row row = row_of(Tile::row(turn / Tile::kTiles, half));
+      const int32 slab = turn / Tile::kTiles;
+      const Row row = row_of(Tile::row(slab, half), element_of(places, slab, half)...);
       view.set_pair(row.offset + column, pair, row.exists ? elements : 0);
     }
   }

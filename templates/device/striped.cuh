@@ -153,20 +153,21 @@ NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const
 }
 
 // store_tile of copy.cuh. Octets of aligned rows are stored with accesses of 16 bytes.
-template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
+template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
 NSA_DEVICE void store_tile(const StripedTile<T, kRows, kCols, kWarps> &tile, const View<T, kRank> &view, int32 columns,
-                           const RowOf &row_of) {
+                           const RowOf &row_of, const Places &...places) {
   using Tile = StripedTile<T, kRows, kCols, kWarps>;
+  const auto placed = [&](int32 row) { return row_of(row, places.values[row]...); };
   const auto by_element = [&](int32 row, int32 step, int64 offset, int32 elements) {
 #pragma unroll
     for (int32 index = 0; index < kOctet; index += 2)
       store_pair(view.data + offset + index, tile.octets[row][step].pairs[index / 2], elements - index, false);
   };
   if (!view.rows_aligned()) {
-    for_each_octet<Tile>(columns, row_of, by_element);
+    for_each_octet<Tile>(columns, placed, by_element);
     return;
   }
-  for_each_octet<Tile>(columns, row_of, [&](int32 row, int32 step, int64 offset, int32 elements) {
+  for_each_octet<Tile>(columns, placed, [&](int32 row, int32 step, int64 offset, int32 elements) {
     if (columns % kOctet == 0 || elements == kOctet)
       *reinterpret_cast<Octet<T> *>(view.data + offset) = tile.octets[row][step];
     else
@@ -175,16 +176,17 @@ NSA_DEVICE void store_tile(const StripedTile<T, kRows, kCols, kWarps> &tile, con
 }
 
 // The store to a view of gradients. One result of T that replaces is as wide as in the store above.
-template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
+template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
 NSA_DEVICE void store_tile(const StripedTile<float, kRows, kCols, kWarps> &tile, const View<Gradient<T>, kRank> &view,
-                           int32 columns, const RowOf &row_of) {
+                           int32 columns, const RowOf &row_of, const Places &...places) {
   using Tile = StripedTile<float, kRows, kCols, kWarps>;
   if (view.is_plain()) {
     const auto rounded = map<StripedTile<T, kRows, kCols, kWarps>>([](float value) { return value; }, tile);
-    store_tile(rounded, view.plain(), columns, row_of);
+    store_tile(rounded, view.plain(), columns, row_of, places...);
     return;
   }
-  for_each_octet<Tile>(columns, row_of, [&](int32 row, int32 step, int64 offset, int32 elements) {
+  const auto placed = [&](int32 row) { return row_of(row, places.values[row]...); };
+  for_each_octet<Tile>(columns, placed, [&](int32 row, int32 step, int64 offset, int32 elements) {
 #pragma unroll
     for (int32 index = 0; index < kOctet; index += 2)
       view.set_pair(offset + index, tile.octets[row][step].pairs[index / 2], elements - index);

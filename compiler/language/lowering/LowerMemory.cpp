@@ -148,7 +148,8 @@ void Lowering::store(const Value *value) {
   if (access.columnAxis && !access.chunk)
     columns = builder.getI64IntegerAttr(access.tensor->tensor->columns);
   mlir::Value places;
-  if (access.place && !(places = tileAt(access.place, shape)))
+  const Shape rows = access.columnAxis ? Shape{access.rowAxis, nullptr, nullptr} : shape;
+  if (access.place && !(places = tileAt(access.place, rows)))
     return;
   auto store = tile::StoreOp::create(builder, location(value->range), tile, scalar(access.tensor), columns,
                                      access.chunk ? scalar(access.chunk) : mlir::Value(),

@@ -229,9 +229,9 @@ func.func @store_columns_of_chunk(%view: !tile.view<f32, 1>, %tile: tensor<16x16
 
 // -----
 
-func.func @store_places_of_columns(%view: !tile.view<f32, 1>, %tile: tensor<16x16xf32>, %places: tensor<16xi32>, %ok: i1) {
-  // expected-error@+1 {{has places 'tensor<16xi32>' for the rows of 'tensor<16x16xf32>'; they are one for each row of a tile of rank 1}}
-  tile.store %tile, %view rows(%r, %place of %places : tensor<16xi32>) {
+func.func @store_places_of_columns(%view: !tile.view<f32, 1>, %tile: tensor<16x16xf32>, %places: tensor<16xi32, #tile.column>, %ok: i1) {
+  // expected-error@+1 {{has places 'tensor<16xi32, #tile.column>' for the rows of 'tensor<16x16xf32>'; each row has one}}
+  tile.store %tile, %view rows(%r, %place of %places : tensor<16xi32, #tile.column>) {
     tile.at [%place] if %ok
   } : tensor<16x16xf32>, !tile.view<f32, 1>
   return
@@ -240,7 +240,7 @@ func.func @store_places_of_columns(%view: !tile.view<f32, 1>, %tile: tensor<16x1
 // -----
 
 func.func @store_places_count(%view: !tile.view<f32, 1>, %tile: tensor<16xf32>, %places: tensor<32xi32>, %ok: i1) {
-  // expected-error@+1 {{has places 'tensor<32xi32>' for the rows of 'tensor<16xf32>'; they are one for each row of a tile of rank 1}}
+  // expected-error@+1 {{has places 'tensor<32xi32>' for the rows of 'tensor<16xf32>'; each row has one}}
   tile.store %tile, %view rows(%r, %place of %places : tensor<32xi32>) {
     tile.at [%place] if %ok
   } : tensor<16xf32>, !tile.view<f32, 1>
