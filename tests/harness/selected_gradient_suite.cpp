@@ -182,10 +182,10 @@ protected:
                       lengths = DeviceArray::of(*device, listLengths, problem.queryShape({kKvHeads})),
                       status = DeviceArray::of(*device, std::vector<int32_t>(2), {2}),
                       dq = problem.untouched(*device, problem.q),
-                      dqSlots = untouched(problem.queryShape({spec.queryHeads, spec.selCount, spec.qkDim})),
-                      keySlots =
-                          untouched(problem.queryShape({spec.queryHeads, spec.selCount, spec.qkDim}), spec.dtype),
-                      restSlots = untouched(problem.queryShape({spec.queryHeads, spec.selCount})),
+                      dqSlots = untouched(problem.queryShape({kKvHeads, spec.selCount * spec.group(), spec.qkDim})),
+                      keySlots = untouched(problem.queryShape({kKvHeads, spec.selCount * spec.group(), spec.qkDim}),
+                                           spec.dtype),
+                      restSlots = untouched(problem.queryShape({kKvHeads, spec.selCount * spec.group()})),
                       dkPieces = untouched({rows, kKvHeads, spec.qkDim}),
                       dvPieces = untouched({rows, kKvHeads, spec.vDim});
     Arguments arguments = problem.arguments(*device);
@@ -233,19 +233,22 @@ protected:
                          const std::vector<std::byte> &keySlots, const std::vector<float> &rests,
                          const std::vector<float> &gates, const reference::AttentionGradient &wanted) {
     const Spec &spec = problem.attention.spec;
-    const auto columns = static_cast<size_t>(spec.qkDim), count = static_cast<size_t>(spec.selCount);
+    const auto columns = static_cast<size_t>(spec.qkDim), count = static_cast<size_t>(spec.selCount),
+               group = static_cast<size_t>(spec.group());
     std::vector<double> keys(slots.size()), dq(wanted.q.size(), 0), meanKey(wanted.q.size(), 0);
     reference::loadElements(spec.dtype, keySlots.data(), 0, keys);
     for (size_t row = 0; row < wanted.q.size() / columns; ++row) {
       double rest = 0;
+      const size_t list = row / group, query = list / size_t(spec.kvHeads), kvHead = list % size_t(spec.kvHeads);
       for (size_t slot = 0; slot < count; ++slot) {
-        const bool isListed = problem.attention.blockLists.at(int64_t(row) / spec.queryHeads,
-                                                              int64_t(row) % spec.queryHeads / spec.group())[slot] >= 0;
-        const float ofSlot = rests[row * count + slot];
+        const bool isListed = problem.attention.blockLists.at(int64_t(query), int64_t(kvHead))[slot] >= 0;
+        // The heads of a group stand beside each other in each slot.
+        const size_t part = (list * count + slot) * group + row % group;
+        const float ofSlot = rests[part];
         ASSERT_EQ(std::isnan(ofSlot), !isListed) << "row " << row << " slot " << slot;
         rest += isListed ? ofSlot : 0;
         for (size_t column = 0; column < columns; ++column) {
-          const size_t at = row * columns + column, from = (row * count + slot) * columns + column;
+          const size_t at = row * columns + column, from = part * columns + column;
           ASSERT_EQ(std::isnan(slots[from]), !isListed) << "row " << row << " slot " << slot << " column " << column;
           ASSERT_EQ(std::isnan(keys[from]), !isListed) << "row " << row << " slot " << slot << " column " << column;
           dq[at] += isListed ? slots[from] : 0;
