@@ -120,8 +120,9 @@ Status ProgramCheck::run(const Target &target, const std::vector<CheckedProblem>
       continue;
     Diagnostics diagnostics;
     Diagnostic &message = diagnostics.error(declarationAt(kernel, last.line), "no configuration is left");
+    // The line says what a `require` asks for, but not what other lines may say.
     if (!last.values.empty())
-      message.note("it does not hold for " + last.values);
+      message.note((last.rule.starts_with("require") ? "it does not hold" : last.rule) + " for " + last.values);
     ++programCount;
     GivenValues shown = first.fixed;
     shown.try_emplace("dtype", dtypeName(first.dtype));
@@ -151,13 +152,13 @@ bool ProgramCheck::check(const Target &target, int lanes, const CheckedProblem &
   for (const TemplateHeader::Choice &choice : header.choices)
     if (const auto given = problem.fixed.find(choice.name); given != problem.fixed.end())
       pinned.insert(*given);
-  TemplatePlace excluding;
+  TemplateExclusion excluding;
   const Result<std::vector<TemplateCandidate>> candidates =
       enumerateCandidates(header, fixed, pinned, target.limits(), &excluding);
   if (!candidates) {
     const Status status = candidates.status();
     if (status.code() == ErrorCode::kUnsupported) {
-      last = {excluding.line, status.error().value};
+      last = {excluding.place.line, excluding.rule, status.error().value};
       return false;
     }
     Diagnostics declared;

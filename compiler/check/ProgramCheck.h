@@ -48,7 +48,7 @@ private:
   // A line of the kernel that excluded configurations where none is left, and values for which it does not hold.
   struct Exclusion {
     int line = 0;
-    std::string values;
+    std::string rule, values;
   };
   // Whether the kernel serves the problem.
   bool check(const Target &target, int lanes, const CheckedProblem &problem, Exclusion &last);

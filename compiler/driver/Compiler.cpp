@@ -217,8 +217,6 @@ private:
     manifest.evidence["nvrtc"] = (*nvrtc)->version();
     Digest content;
     content.field("cuda").field(device->text).field((*nvrtc)->version());
-    if (candidate.residentBlocks)
-      content.field(std::to_string(candidate.residentBlocks));
     for (const std::string &option : Nvrtc::options(request.target->name))
       content.field(option);
     finishManifest(content, device->headers, result);

@@ -56,7 +56,10 @@ bool Target::knowsWord(std::string_view word) {
 }
 
 ResourceLimits Target::limits() const {
-  return isGpu ? ResourceLimits{threadsPerBlock, sharedBytesPerBlock} : ResourceLimits{};
+  // What a multiprocessor of the largest architectures holds. ptxas leaves out what another one does not.
+  constexpr int64_t kResidentBlocks = 32, kResidentThreads = 2048;
+  return isGpu ? ResourceLimits{threadsPerBlock, sharedBytesPerBlock, kResidentBlocks, kResidentThreads}
+               : ResourceLimits{};
 }
 
 // A multiprocessor has four parts with 16384 registers each, and a warp runs on one of them. A warp gets registers in

@@ -12,9 +12,6 @@ namespace {
 // A template with more combinations has a mistake in its header. No tuner could measure so many.
 constexpr int64_t kMaxCombinations = 1 << 16;
 
-// The most threads that a multiprocessor of any architecture holds.
-constexpr int64_t kMultiprocessorThreads = 2048;
-
 std::string joinValues(const std::vector<int64_t> &values) {
   std::string text;
   for (int64_t value : values)
@@ -45,7 +42,7 @@ public:
     return std::move(admissible);
   }
 
-  const TemplatePlace &lastPlace() const { return removedPlace; }
+  TemplateExclusion lastExclusion() const { return {removedPlace, removedRule}; }
 
 private:
   Status checkFixed() {
@@ -141,11 +138,11 @@ private:
     }
     if (header.blocks.isPresent()) {
       NSA_RETURN_IF_ERROR(evaluate(header.blocks, values, candidate.residentBlocks));
-      if (candidate.residentBlocks < 0 || candidate.residentBlocks * candidate.threads > kMultiprocessorThreads) {
+      const int64_t most = std::min(limits.residentBlocks, limits.residentThreads / candidate.threads);
+      if (candidate.residentBlocks < 0 || candidate.residentBlocks > most) {
         remove(header.steps.size(), header.blocks,
                "blocks " + header.blocks.expression.text() + " = " + std::to_string(candidate.residentBlocks) + " of " +
-                   std::to_string(candidate.threads) + " threads must be 0, or at most " +
-                   std::to_string(kMultiprocessorThreads) + " threads together",
+                   std::to_string(candidate.threads) + " threads must be 0 to " + std::to_string(most),
                values);
         return Status::ok();
       }
@@ -203,11 +200,11 @@ private:
 
 Result<std::vector<TemplateCandidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
                                                            const std::map<std::string, std::string> &pinned,
-                                                           const ResourceLimits &limits, TemplatePlace *excluding) {
+                                                           const ResourceLimits &limits, TemplateExclusion *excluding) {
   Enumeration enumeration(header, given, limits);
   Result<std::vector<TemplateCandidate>> candidates = enumeration.run(pinned);
   if (excluding)
-    *excluding = enumeration.lastPlace();
+    *excluding = enumeration.lastExclusion();
   return candidates;
 }
 

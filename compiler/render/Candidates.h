@@ -14,10 +14,11 @@
 
 namespace nsa {
 
-// The limits that a target sets for one thread block.
+// The limits that a target sets for one thread block, and for the blocks that share a multiprocessor.
 struct ResourceLimits {
   int64_t threads = INT64_MAX;
   int64_t sharedBytes = INT64_MAX;
+  int64_t residentBlocks = INT64_MAX, residentThreads = INT64_MAX; // of a multiprocessor
 };
 
 struct TemplateCandidate {
@@ -30,14 +31,20 @@ struct TemplateCandidate {
   int64_t sharedBytes = 0;    // of a hand-scheduled template; 0 for a tile program
 };
 
+// What excluded the last candidates: a line of the template, and in words what it asks for.
+struct TemplateExclusion {
+  TemplatePlace place;
+  std::string rule;
+};
+
 // `given` holds the values of the problem and the values of the target. `pinned` fixes values in advance: it maps the
 // names of some of the template's choices to the only values that the candidates may have. The list of candidates is
 // sorted by ascending cost, then by config text, and is never empty. If no candidate is admissible, the error
 // (kUnsupported) names the template line that excluded the last remaining candidates, and the values in that line;
-// `excluding` then gets the place of the line.
+// `excluding` then gets the line.
 Result<std::vector<TemplateCandidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
                                                            const std::map<std::string, std::string> &pinned,
                                                            const ResourceLimits &limits,
-                                                           TemplatePlace *excluding = nullptr);
+                                                           TemplateExclusion *excluding = nullptr);
 
 } // namespace nsa

@@ -209,7 +209,7 @@ NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 
 // columns with one access; otherwise the lane stores element by element. The code that stores element by element is
 // rarely executed, but it is compiled at each cold start. The loop that stores element by element is not unrolled, to
 // keep its code short. Registers cannot be indexed at run time, so each iteration of the loop rotates the column tiles
-// in the registers by one. `places` are those of store_rows.
+// in the registers by one. `places` has the meaning that it has in store_rows.
 template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
   requires(kIsHalf<T> && Fragment<T, kRows, kCols, kWarps>::kTiles % 2 == 0)
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,

@@ -9,8 +9,8 @@
 #define NSA_DEVICE inline
 #endif
 
-// The launch bounds of a kernel. The compiler defines NSA_RESIDENT_BLOCKS where ptxas would spill and leave registers
-// unused (compiler/driver/Target.h).
+// The launch bounds of a kernel. The compiler defines NSA_RESIDENT_BLOCKS where a program says how many blocks share a
+// multiprocessor, and where ptxas would spill and leave registers unused (compiler/driver/Target.h).
 #ifdef NSA_RESIDENT_BLOCKS
 #define NSA_LAUNCH_BOUNDS(threads) __launch_bounds__(threads, NSA_RESIDENT_BLOCKS)
 #else

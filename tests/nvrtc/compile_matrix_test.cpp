@@ -71,15 +71,16 @@ int64_t number(const Manifest &manifest, const char *name) {
 
 // What a kernel may keep in memory that leaves registers unused, stores and loads together: four words, or eight where
 // loops stand in loops and the outer one has words of its own. Kernels of dQ read sums behind their loop, and may keep
-// more words of them. sel_dq_slots asks for a third block and pays for it with a few words.
+// more words of them.
 int64_t roomySpillBytes(const std::string &op) {
   const bool isNested =
       op == "select" || op == "sel" || op == "decode_step" || op.starts_with("split_") || op.starts_with("compress_d");
-  return op == "sel_dq_slots" ? 128 : op.ends_with("_dq") ? 96 : isNested ? 64 : 32;
+  return op.ends_with("_dq") ? 96 : isNested ? 64 : 32;
 }
 
 // The same of a default with all its registers in use. Beside dQ and the mean of keys ptxas has no register for a few
-// words. A tile of twice as many keys that stores them is the faster one (docs/lab/gpu_kernels.md, "Gradients").
+// words, and a larger tile that spills is faster than a smaller one (docs/lab/gpu_kernels.md, "Operands in registers").
+// Kernels of keys have keys or values in registers, and on some targets one register too few for a pair of words.
 int64_t fullSpillBytes(const std::string &op) {
   return op == "attention_dq" ? 208 : op == "sel_dq" ? 128 : op.ends_with("_dkv") ? 16 : 0;
 }

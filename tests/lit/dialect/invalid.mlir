@@ -239,6 +239,16 @@ func.func @store_places_of_columns(%view: !tile.view<f32, 1>, %tile: tensor<16x1
 
 // -----
 
+func.func @store_places_of_few_rows(%view: !tile.view<f32, 1>, %tile: tensor<32x16xf32>, %places: tensor<16xi32>, %ok: i1) {
+  // expected-error@+1 {{has places 'tensor<16xi32>' for the rows of 'tensor<32x16xf32>'; each row has one}}
+  tile.store %tile, %view rows(%r, %place of %places : tensor<16xi32>) {
+    tile.at [%place] if %ok
+  } : tensor<32x16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// -----
+
 func.func @store_places_count(%view: !tile.view<f32, 1>, %tile: tensor<16xf32>, %places: tensor<32xi32>, %ok: i1) {
   // expected-error@+1 {{has places 'tensor<32xi32>' for the rows of 'tensor<16xf32>'; each row has one}}
   tile.store %tile, %view rows(%r, %place of %places : tensor<32xi32>) {

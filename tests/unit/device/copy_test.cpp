@@ -53,7 +53,15 @@ template <typename T, int kCols, bool kEven = false> void copyRoundTrip(int colu
           float expected = row % kSkipped == 0 || column >= columns ? 0 : source.value(row + kOffset, column);
           emulator::check(to_float(direct.get(0, tileIndex, half, index)) == expected, "a loaded element is wrong");
         }
-    store_tile(direct, to, columns, rowOf(to));
+    if constexpr (kEven) {
+      store_tile(direct, to, columns, rowOf(to));
+    } else { // where the elements of a row vector say
+      RowVector<int32, kTile, kWarps> rows;
+      for (int slab = 0; slab < rows.kSlabs; ++slab)
+        for (int half = 0; half < 2; ++half)
+          rows.values[slab][half] = rows.row(slab, half);
+      store_tile(direct, to, columns, [&](int32, int32 row) { return rowOf(to)(row); }, rows);
+    }
   });
   for (int row = 0; row < kTile + kOffset; ++row)
     for (int column = 0; column < columns; ++column) {

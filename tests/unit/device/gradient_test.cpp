@@ -25,13 +25,30 @@ public:
       : columns(columns), aligned(aligned), adds(adds), stride(aligned ? (columns + 7) / 8 * 8 : columns),
         source(kRows, columns, stride, 1), target(kRows, columns, stride, 2), before(kRows, columns, stride, 2) {}
 
-  template <template <typename, int32, int32, int32> class Tile> void ofTiles() {
+  // `isPlaced`: the rows go where the elements of a vector say.
+  template <template <typename, int32, int32, int32> class Tile> void ofTiles(bool isPlaced = false) {
     const View<float, 1> from = source.view(aligned);
     const View<Gradient<T>, 1> to = view();
     emulator::run({.threads = kThreads, .seed = 2}, [&] {
       const auto x =
           load_fragment<Tile<float, kRows, kCols, kWarps>>(from, columns, [&](int32 r) { return from.at(r); });
-      store_tile(x, to, columns, [&](int32 r) { return to.at(r).only_if(exists(r)); });
+      if (!isPlaced)
+        return store_tile(x, to, columns, [&](int32 r) { return to.at(r).only_if(exists(r)); });
+      const auto store = [&](const auto &rows) {
+        store_tile(x, to, columns, [&](int32, int32 place) { return to.at(place).only_if(exists(place)); }, rows);
+      };
+      if constexpr (kIsStriped<Tile<float, kRows, kCols, kWarps>>) {
+        UniformRows<int32, kRows, kWarps> rows;
+        for (int row = 0; row < kRows; ++row)
+          rows.values[row] = row;
+        store(rows);
+      } else {
+        RowVector<int32, kRows, kWarps> rows;
+        for (int slab = 0; slab < rows.kSlabs; ++slab)
+          for (int half = 0; half < 2; ++half)
+            rows.values[slab][half] = rows.row(slab, half);
+        store(rows);
+      }
     });
     expectStored();
   }
@@ -84,6 +101,8 @@ template <typename T, typename Held> void checkHeld() {
       Stores<T, Held, 24>(20, aligned, adds).template ofTiles<Fragment>(); // an odd number of column tiles
       Stores<T, Held, 576>(576, aligned, adds).template ofTiles<StripedTile>();
       Stores<T, Held, 576>(571, aligned, adds).template ofTiles<StripedTile>();
+      Stores<T, Held, 48>(33, aligned, adds).template ofTiles<Fragment>(true);
+      Stores<T, Held, 576>(571, aligned, adds).template ofTiles<StripedTile>(true);
     }
     Stores<T, Held, 8>(1, false, adds).template ofRows<RowVector<float, kRows, kWarps>>();
     Stores<T, Held, 8>(1, false, adds).template ofRows<UniformRows<float, kRows, kWarps>>();

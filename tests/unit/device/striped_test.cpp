@@ -26,7 +26,10 @@ template <typename T, int kRows, int kCols, int kWarps> void checkMoves(int colu
     // Row 1 is neither loaded nor stored where it is 0.
     const auto x = load_fragment<Tile>(from, columns, [&](int32 r) { return from.at(r + 1).only_if(r != 1); });
     const auto y = map<Tile>([](T x, int32 row, int32 column) { return to_float(x) + row - column % 16; }, x);
-    store_tile(y, to, columns, [&](int32 r) { return to.at(r).only_if(r != 1); });
+    UniformRows<int32, kRows, kWarps> places;
+    for (int row = 0; row < kRows; ++row)
+      places.values[row] = row;
+    store_tile(y, to, columns, [&](int32, int32 place) { return to.at(place).only_if(place != 1); }, places);
   });
   for (int row = 0; row < kRows; ++row)
     for (int column = 0; column < columns; ++column) {

@@ -120,14 +120,15 @@ TEST_F(LanguageCheck, ARequireThatLeavesNothingIsNamed) {
 
 TEST_F(LanguageCheck, BlocksThatNoMultiprocessorHoldsAreRefused) {
   EXPECT_TRUE(check(changed("threads 32 * warps", "threads 32 * warps, 2")).isGood);
-  const CheckReport report = check(changed("threads 32 * warps", "threads 32 * warps, 65 / warps"));
+  const CheckReport report = check(changed("threads 32 * warps", "threads 32 * warps, 66 / warps"));
   EXPECT_FALSE(report.isGood);
   EXPECT_EQ(report.messages, "x.tile:8:1: error: no configuration is left\n"
-                             "threads 32 * warps, 65 / warps\n"
+                             "threads 32 * warps, 66 / warps\n"
                              "^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
-                             "note: it does not hold for warps=1\n"
-                             "note: for cpu, columns=64 dtype=bf16\n");
-  EXPECT_FALSE(check(changed("threads 32 * warps", "threads 32 * warps, 0 - warps")).isGood);
+                             "note: blocks 66 / warps = 66 of 32 threads must be 0 to 32 for warps=1\n"
+                             "note: for sm_80, columns=64 dtype=bf16\n");
+  for (const char *blocks : {"0 - warps", "33", "576460752303423488", "none", ""})
+    EXPECT_FALSE(check(changed("threads 32 * warps", std::string("threads 32 * warps, ") + blocks)).isGood) << blocks;
 }
 
 // What is wrong with a line that decides about configurations is said there, once for all programs.
