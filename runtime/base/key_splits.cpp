@@ -154,6 +154,12 @@ int64_t itemQueries(const Spec &spec, const Maxima &maxima) {
                     kMostEntries);
 }
 
+int64_t slotQueries(const Spec &spec, int64_t item) {
+  constexpr uint64_t kMostPairs = 1024, kLeastEntries = 64;
+  const uint64_t entries = std::bit_floor(kMostPairs / static_cast<uint64_t>(spec.group()));
+  return std::min(item, static_cast<int64_t>(std::max(entries, kLeastEntries)));
+}
+
 int64_t piecesOfSequence(const Spec &spec, int64_t item, int64_t queries, int64_t keys) {
   return (keys + spec.selBlock - 1) / spec.selBlock + (queries * spec.selCount + item - 1) / item;
 }

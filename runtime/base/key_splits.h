@@ -64,9 +64,9 @@ constexpr int64_t spareQueries(const Spec &spec, bool isGpu) {
   return spec.layout != Layout::kPacked ? 0 : isGpu ? kGpuChunkStep : kCpuChunkStep;
 }
 
-// Bytes of a chunk of queries on a GPU if it has slots of gradients, which take most of it. Each chunk needs its own
-// walk over the blocks.
-inline constexpr int64_t kGpuSlotsBytes = int64_t{1} << 30;
+// Bytes of a chunk of queries on a GPU if it has slots of gradients, which take most of it. In each chunk all blocks of
+// keys are loaded again, and fewer queries list a block than a tile has rows if the chunk is small.
+inline constexpr int64_t kGpuSlotsBytes = int64_t{2} << 30;
 // Queries of the smallest chunk, and of the steps in which a chunk grows.
 inline constexpr int64_t kChunkGranule = 64;
 // Returns whether the gradient of the queries of `sel` may be computed block by block: the keys and values of a block
@@ -84,6 +84,10 @@ int64_t indexPlaces(const Spec &spec, const Maxima &maxima);
 // 1024, the largest one with which the lists of all sequences and kv heads make 1024 items, if there is one. The number
 // depends on buckets alone.
 int64_t itemQueries(const Spec &spec, const Maxima &maxima);
+// Returns how many entries make an item of `sel_dq_slots`, of which one has `item` in `sel_dkv`. An item of slots has at
+// most 1024 pairs of a query and a head, so that a block that all queries list does not keep one program busy after all
+// others have ended.
+int64_t slotQueries(const Spec &spec, int64_t item);
 // Returns how many pieces the blocks of a sequence have at most, where an item has `item` entries.
 int64_t piecesOfSequence(const Spec &spec, int64_t item, int64_t queries, int64_t keys);
 // Returns how many pieces all sequences have together, with those that are left free between two sequences

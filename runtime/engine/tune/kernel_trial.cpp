@@ -387,11 +387,12 @@ Status KernelTrial::addIndex(KernelCall &call, const Lengths &lengths, std::span
 }
 
 Status KernelTrial::addSlots(KernelCall &call, const Lengths &lengths, const DrawnIndex &drawn) {
-  const int64_t item = itemQueries(spec, maxima), heads = spec.kvHeads, count = spec.selCount;
+  const int64_t item = slotQueries(spec, itemQueries(spec, maxima)), heads = spec.kvHeads, count = spec.selCount;
   const auto batch = static_cast<int64_t>(lengths.q.size());
   const bool packed = spec.layout == Layout::kPacked;
   call.grid.splits = (call.grid.maxSeqlenQ + item - 1) / item;
   setScalar(call.scalars, Scalar::kSplits, call.grid.splits);
+  setScalar(call.scalars, Scalar::kItemQueries, item);
   NSA_ASSIGN_OR_RETURN(const DeviceBuffer *entrySlots, addBuffer(drawn.entrySlots));
   call[View::kEntrySlots] =
       ViewSlots::make(entrySlots->data(), DType::kI32, {packed ? 0 : heads * drawn.places, drawn.places, 1});

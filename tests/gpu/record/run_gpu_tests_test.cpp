@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <set>
 #include <sstream>
 #include <sys/wait.h>
 
@@ -43,7 +44,8 @@ protected:
                              "' ;; esac\n"
                              "echo \"$name $*${GTEST_TOTAL_SHARDS:+ part $GTEST_SHARD_INDEX of $GTEST_TOTAL_SHARDS}"
                              "${NSA_TEST_CACHE:+ shares kernels}\" >>'" +
-                             folder.file("calls") + "'\n! grep -qx \"$name\" '" + folder.file("fails") + "'\n";
+                             folder.file("calls") + "'\necho \"$NSA_TEST_CACHE\" >>'" + folder.file("caches") +
+                             "'\n! grep -qx \"$name\" '" + folder.file("fails") + "'\n";
     folder.write("fails", "");
     folder.write("calls", "");
     folder.write("tests", "Suite.\n  Test\n");
@@ -164,6 +166,13 @@ TEST_F(RunGpuTests, EvidenceRunsEveryStep) {
                "/share/nsa/packs/nvidia-h200.public cuda:0 " + root + "/libexec/nsa/configs/nsa128.json 1280\n"})
     EXPECT_NE(calls.find(call), std::string::npos) << call << " is not among\n" << calls;
   EXPECT_NE(calls.find(" racecheck 2.0\n"), std::string::npos) << calls;
+  // All steps share one file of kernels. What runs alone has none, and neither have the steps that run no tests.
+  std::istringstream lines(folder.read("caches"));
+  std::set<std::string> caches;
+  for (std::string line; std::getline(lines, line);)
+    caches.insert(line);
+  EXPECT_EQ(caches.size(), 2u);
+  EXPECT_TRUE(caches.contains(""));
   EXPECT_EQ(run("--evidence here").text.find("exit status 1"), std::string::npos);
 }
 

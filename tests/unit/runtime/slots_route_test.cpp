@@ -91,11 +91,17 @@ TEST(SlotsRoute, AStoredThresholdDecidesOnlyWhereSlotsAreAllowed) {
   const Routing routing = routingOf(heads, many, {}, always);
   EXPECT_FALSE(routing.spec.dqSlots) << "64 queries of each sequence take 6 GiB";
   EXPECT_FALSE(routing.slots) << "it decided nothing";
-  // The gradients of 64 sequences take 1 GiB by themselves, and the means of keys half as much.
-  many.batch = 32;
-  EXPECT_TRUE(mayTakeSlots(heads, many));
+  // The gradients of 128 sequences take 2 GiB by themselves, and the means of keys half as much.
   many.batch = 64;
+  EXPECT_TRUE(mayTakeSlots(heads, many));
+  many.batch = 128;
   EXPECT_FALSE(mayTakeSlots(heads, many));
+}
+
+TEST(SlotsRoute, ItemsHaveAtMost1024Pairs) {
+  for (const auto &[group, entries] : {std::pair(1, 512), {2, 512}, {3, 256}, {4, 256}, {16, 64}, {128, 64}})
+    EXPECT_EQ(slotQueries(gradientOf(Operator::kSelBwd, group), 512), entries) << group << " heads of a group";
+  EXPECT_EQ(slotQueries(gradientOf(Operator::kSelBwd, 4), 64), 64) << "no more entries than an item of the index";
 }
 
 // The one route of a plan.
