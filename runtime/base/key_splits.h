@@ -1,7 +1,8 @@
-// Decides how many programs share the keys of one query in each branch of decode (Flash-Decoding): a few queries with
-// one program each do not fill a device. The programs that share the keys of one query are called splits. The number of
-// splits depends only on values in the problem key, so all plans with the same stored choice have the same number of
-// splits.
+// How the work of kernels is divided. Decode: how many programs share the keys of one query in each branch
+// (Flash-Decoding), because a few queries with one program each do not fill a device; these programs are called splits.
+// Queries: the memory and the steps of a chunk. Gradients: which way computes the gradient of the queries of `sel`, and
+// how many programs share sums, inverted lists and slots. All numbers depend only on values in the problem key, so all
+// plans with the same stored choice divide the work alike.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -64,8 +65,11 @@ constexpr int64_t spareQueries(const Spec &spec, bool isGpu) {
   return spec.layout != Layout::kPacked ? 0 : isGpu ? kGpuChunkStep : kCpuChunkStep;
 }
 
-// Bytes of a chunk of queries on a GPU if it has slots of gradients, which take most of it. In each chunk all blocks of
-// keys are loaded again, and fewer queries list a block than a tile has rows if the chunk is small.
+// Bytes of what a chunk of queries has in the workspace: outputs of branches, lists, and sums of gradients. It is
+// enough to fill a GPU many times.
+inline constexpr int64_t kGpuChunkBytes = int64_t{512} << 20, kCpuChunkBytes = int64_t{32} << 20;
+// The same on a GPU if the chunk has slots of gradients, which take most of it. In each chunk all blocks of keys are
+// loaded again, and fewer queries list a block than a tile has rows if the chunk is small.
 inline constexpr int64_t kGpuSlotsBytes = int64_t{2} << 30;
 // Queries of the smallest chunk, and of the steps in which a chunk grows.
 inline constexpr int64_t kChunkGranule = 64;
@@ -84,9 +88,9 @@ int64_t indexPlaces(const Spec &spec, const Maxima &maxima);
 // 1024, the largest one with which the lists of all sequences and kv heads make 1024 items, if there is one. The number
 // depends on buckets alone.
 int64_t itemQueries(const Spec &spec, const Maxima &maxima);
-// Returns how many entries make an item of `sel_dq_slots`, of which one has `item` in `sel_dkv`. An item of slots has at
-// most 1024 pairs of a query and a head, so that a block that all queries list does not keep one program busy after all
-// others have ended.
+// Returns how many entries make an item of `sel_dq_slots`, where an item of `sel_dkv` has `item` entries: the largest
+// power of two with which an item has at most 1024 pairs of a query and a head, but at least 64 and at most `item`.
+// With longer items a block that all queries list would keep one program busy after all others have ended.
 int64_t slotQueries(const Spec &spec, int64_t item);
 // Returns how many pieces the blocks of a sequence have at most, where an item has `item` entries.
 int64_t piecesOfSequence(const Spec &spec, int64_t item, int64_t queries, int64_t keys);

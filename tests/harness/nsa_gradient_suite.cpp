@@ -174,7 +174,8 @@ TEST_F(NsaGradients, TakeWhatTheForwardPassOfAnyBranchesSaved) {
     }
 }
 
-// Another inverse than that of the lists is reported, whatever it holds, and nothing is read out of range.
+// A `block_index` that is not the inverse of the lists is reported, whatever it holds, and nothing is read out of
+// range.
 TEST_F(NsaGradients, ReportAWrongIndex) {
   for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
     SCOPED_TRACE(layoutName(layout));

@@ -33,8 +33,8 @@ inline void sumTokens(Spec &step, const Spec &whole) {
     step.selCount = Spec().selCount;
   }
 }
-// The sums of gradients of compressed rows have no selection: their blocks have about the default size, and a size that
-// fits any stride, as that of each spec does.
+// The sums of gradients of compressed rows have no selection. Their blocks have the default size, rounded up to a
+// multiple of `cmp_stride`, because each spec demands that of `sel_block`.
 inline void sumBlocks(Spec &step, const Spec &whole) {
   attendBlocks(step, whole);
   const int64_t stride = step.cmpStride, size = Spec().selBlock;
@@ -59,10 +59,24 @@ inline void countCmpParts(KernelCall &call, const Spec &, const WorkspaceLayout 
   setSplits(call, layout.parts.cmp);
   dropWindow(call);
 }
-// A program of `sel_dkv` serves a piece of the queries that list a block.
+inline int64_t itemQueriesOf(const KernelCall &call) {
+  return static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kItemQueries)]);
+}
+// A program of `sel_dkv` serves a piece of the queries that list a block. A call has the item of its plan.
+inline void setPieces(KernelCall &call, const Spec &spec) {
+  call.grid.splits = piecesOfSequence(spec, itemQueriesOf(call), call.grid.maxSeqlenQ, call.grid.maxSeqlenK);
+}
 inline void countPieces(KernelCall &call, const Spec &spec, const WorkspaceLayout &, const Call &) {
-  const auto item = static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kItemQueries)]);
-  call.grid.splits = piecesOfSequence(spec, item, call.grid.maxSeqlenQ, call.grid.maxSeqlenK);
+  setPieces(call, spec);
+}
+// A program of `sel_dq_slots` serves an item of the queries of a chunk that list a block.
+inline void setSlotItems(KernelCall &call, const Spec &spec) {
+  const int64_t item = slotQueries(spec, itemQueriesOf(call));
+  setScalar(call.scalars, Scalar::kItemQueries, item);
+  setSplits(call, (call.grid.maxSeqlenQ + item - 1) / item);
+}
+inline void countSlotItems(KernelCall &call, const Spec &spec, const WorkspaceLayout &, const Call &) {
+  setSlotItems(call, spec);
 }
 
 inline constexpr GraphNode kIndexCheckNode = {.role = Role::kIndexCheck,

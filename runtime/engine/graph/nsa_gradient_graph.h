@@ -83,11 +83,6 @@ inline constexpr GraphBuffer kDvPiecesBuffer = piecesBuffer(Buffer::kDvPieces, G
 // By slots: what each block adds to the gradient of a query has a place of its own, for a chunk of queries.
 inline bool bySlots(const Spec &spec, const Maxima &) { return spec.dqSlots && spec.hasLists(); }
 inline bool byQueries(const Spec &spec, const Maxima &) { return !spec.dqSlots && spec.hasLists(); }
-inline void countItems(KernelCall &call, const Spec &spec, const WorkspaceLayout &, const Call &) {
-  const int64_t item = slotQueries(spec, static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kItemQueries)]));
-  setScalar(call.scalars, Scalar::kItemQueries, item);
-  setSplits(call, (call.grid.maxSeqlenQ + item - 1) / item);
-}
 inline constexpr Binding kEntrySlots = {
     .view = View::kEntrySlots, .buffer = Buffer::kEntrySlots, .order = Order::kRowHeadColumn};
 inline constexpr Binding kIndexRanges = {
@@ -132,7 +127,7 @@ constexpr GraphNode indexRangesNode() {
 }
 constexpr GraphNode dqSlotsNode(std::span<const Binding> bindings) {
   GraphNode node = slotsNode(Role::kDqSlots, Operator::kSelDqSlots, bindings);
-  node.prepare = countItems;
+  node.prepare = countSlotItems;
   return node;
 }
 

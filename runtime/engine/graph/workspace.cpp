@@ -13,10 +13,6 @@ namespace {
 
 using Rows = GraphBuffer::Rows;
 
-// Bytes of the branch outputs and lists of one chunk of queries. It is enough to fill a GPU many times.
-constexpr int64_t kGpuChunkBytes = int64_t{512} << 20;
-constexpr int64_t kCpuChunkBytes = int64_t{32} << 20;
-
 // Scores of a query stand in rows that tiles read whole.
 constexpr int64_t kWidestTile = 128;
 

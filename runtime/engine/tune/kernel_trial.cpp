@@ -4,6 +4,7 @@
 #include "runtime/base/sequence_fields.h"
 #include "runtime/base/signature.h"
 #include "runtime/engine/call/call.h"
+#include "runtime/engine/graph/gradient_graphs.h"
 #include "runtime/engine/tune/drawn_values.h"
 
 #include <algorithm>
@@ -357,8 +358,8 @@ Status KernelTrial::addIndex(KernelCall &call, const Lengths &lengths, std::span
   const auto mayTake = [&](View view) { return def.mayTake(view); };
   if (std::ranges::none_of(std::array{View::kListLengths, View::kDkPieces, View::kDqSlots}, mayTake))
     return Status::ok();
-  const int64_t item = itemQueries(spec, maxima), heads = spec.kvHeads;
-  const DrawnIndex drawn(spec, {lengths.q, lengths.k}, lists, item);
+  const int64_t heads = spec.kvHeads;
+  const DrawnIndex drawn(spec, {lengths.q, lengths.k}, lists, itemQueriesOf(call));
   const bool packed = spec.layout == Layout::kPacked;
   NSA_ASSIGN_OR_RETURN(const DeviceBuffer *listLengths, addBuffer(drawn.listLengths));
   call[View::kListLengths] =
@@ -370,7 +371,7 @@ Status KernelTrial::addIndex(KernelCall &call, const Lengths &lengths, std::span
     return addSlots(call, lengths, drawn);
   if (!def.mayTake(View::kDkPieces))
     return Status::ok();
-  call.grid.splits = piecesOfSequence(spec, item, call.grid.maxSeqlenQ, call.grid.maxSeqlenK);
+  setPieces(call, spec);
   const bool isChecked = &call == &checkedCall;
   for (const auto &[view, columns] : {std::pair(View::kDkPieces, spec.qkDim), std::pair(View::kDvPieces, spec.vDim)}) {
     const int64_t elements = static_cast<int64_t>(drawn.written.size()) * columns;
@@ -387,12 +388,10 @@ Status KernelTrial::addIndex(KernelCall &call, const Lengths &lengths, std::span
 }
 
 Status KernelTrial::addSlots(KernelCall &call, const Lengths &lengths, const DrawnIndex &drawn) {
-  const int64_t item = slotQueries(spec, itemQueries(spec, maxima)), heads = spec.kvHeads, count = spec.selCount;
+  const int64_t heads = spec.kvHeads, count = spec.selCount;
   const auto batch = static_cast<int64_t>(lengths.q.size());
   const bool packed = spec.layout == Layout::kPacked;
-  call.grid.splits = (call.grid.maxSeqlenQ + item - 1) / item;
-  setScalar(call.scalars, Scalar::kSplits, call.grid.splits);
-  setScalar(call.scalars, Scalar::kItemQueries, item);
+  setSlotItems(call, spec);
   NSA_ASSIGN_OR_RETURN(const DeviceBuffer *entrySlots, addBuffer(drawn.entrySlots));
   call[View::kEntrySlots] =
       ViewSlots::make(entrySlots->data(), DType::kI32, {packed ? 0 : heads * drawn.places, drawn.places, 1});

@@ -166,7 +166,7 @@ TEST_F(RunGpuTests, EvidenceRunsEveryStep) {
                "/share/nsa/packs/nvidia-h200.public cuda:0 " + root + "/libexec/nsa/configs/nsa128.json 1280\n"})
     EXPECT_NE(calls.find(call), std::string::npos) << call << " is not among\n" << calls;
   EXPECT_NE(calls.find(" racecheck 2.0\n"), std::string::npos) << calls;
-  // All steps share one file of kernels. What runs alone has none, and neither have the steps that run no tests.
+  // The steps that run tests share one file of kernels. What runs alone has none, and neither have the other steps.
   std::istringstream lines(folder.read("caches"));
   std::set<std::string> caches;
   for (std::string line; std::getline(lines, line);)

@@ -98,10 +98,32 @@ TEST(SlotsRoute, AStoredThresholdDecidesOnlyWhereSlotsAreAllowed) {
   EXPECT_FALSE(mayTakeSlots(heads, many));
 }
 
-TEST(SlotsRoute, ItemsHaveAtMost1024Pairs) {
+TEST(SlotsRoute, ItemsHave1024PairsOr64Entries) {
   for (const auto &[group, entries] : {std::pair(1, 512), {2, 512}, {3, 256}, {4, 256}, {16, 64}, {128, 64}})
     EXPECT_EQ(slotQueries(gradientOf(Operator::kSelBwd, group), 512), entries) << group << " heads of a group";
   EXPECT_EQ(slotQueries(gradientOf(Operator::kSelBwd, 4), 64), 64) << "no more entries than an item of the index";
+}
+
+// What the launch of a plan asks of the kernel: as many programs for each block as its items, and all queries of a
+// chunk.
+TEST(SlotsRoute, ItemsHoldAllQueriesOfAChunk) {
+  for (const Operator op : {Operator::kSelBwd, Operator::kNsaBwd}) {
+    const Spec spec = gradientOf(op, 4);
+    const Routing routing = routingOf(spec, tokens(4096), {}, nullptr);
+    const std::vector<Step> steps = routing.steps();
+    const auto step = std::ranges::find(steps, Operator::kSelDqSlots, [](const Step &each) { return each.spec.op; });
+    ASSERT_NE(step, steps.end());
+    for (const int64_t queries : {2432, 2433, 100}) {
+      KernelCall call;
+      setScalar(call.scalars, Scalar::kItemQueries, 1024);
+      call.grid.maxSeqlenQ = queries;
+      step->node->prepare(call, spec, {}, {});
+      const auto item = static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kItemQueries)]);
+      EXPECT_EQ(item, 256);
+      EXPECT_EQ(call.grid.splits, (queries + 255) / 256);
+      EXPECT_EQ(static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kSplits)]), call.grid.splits);
+    }
+  }
 }
 
 // The one route of a plan.
