@@ -2,9 +2,11 @@
 
 #include "compiler/dialect/Tile.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 
@@ -46,17 +48,65 @@ bool isWrittenTile(Value value) {
   return read && llvm::any_of(read.getBuffer().getUsers(), isWrite);
 }
 
+// The tensors that a view may be: a choice between two tensors may be either of them.
+void addTensors(Value view, SmallPtrSetImpl<Value> &tensors) {
+  if (auto choice = view.getDefiningOp<arith::SelectOp>()) {
+    addTensors(choice.getTrueValue(), tensors);
+    addTensors(choice.getFalseValue(), tensors);
+  } else {
+    tensors.insert(view);
+  }
+}
+
+// Tensors that a program loads from and stores to.
+struct Accesses {
+  SmallPtrSet<Value, 2> loaded, stored;
+
+  // Adds the accesses of `op`, and of what is in it.
+  void add(Operation *op) {
+    op->walk([&](Operation *nested) {
+      if (auto load = dyn_cast<LoadOp>(nested))
+        addTensors(load.getView(), loaded);
+      else if (auto load = dyn_cast<LoadScalarOp>(nested))
+        addTensors(load.getView(), loaded);
+      else if (auto copy = dyn_cast<CopyOp>(nested))
+        addTensors(copy.getView(), loaded);
+      else if (auto store = dyn_cast<StoreOp>(nested))
+        addTensors(store.getView(), stored);
+    });
+  }
+  void add(const Accesses &other) {
+    loaded.insert(other.loaded.begin(), other.loaded.end());
+    stored.insert(other.stored.begin(), other.stored.end());
+  }
+  void keep(const SmallPtrSetImpl<Value> &tensors) {
+    for (auto *set : {&loaded, &stored})
+      set->remove_if([&](Value tensor) { return !tensors.contains(tensor); });
+  }
+  // Whether these accesses must not run beside earlier ones of other threads.
+  bool mustFollow(const Accesses &earlier) const {
+    const auto meet = [](const SmallPtrSetImpl<Value> &a, const SmallPtrSetImpl<Value> &b) {
+      return llvm::any_of(a, [&](Value tensor) { return b.contains(tensor); });
+    };
+    return meet(loaded, earlier.stored) || meet(stored, earlier.loaded);
+  }
+};
+
 // Places the waits and the barriers of one block, and of the blocks in it. No copy is under way where a block begins,
 // and none where it ends.
 class BlockSynchronizer {
 public:
-  // `isBeingRead` tells whether other threads may still be reading written tiles where the block begins.
-  BlockSynchronizer(Block &block, bool isBeingRead)
-      : block(block), builder(block.getParentOp()->getContext()), isBeingRead(isBeingRead) {}
+  // `isBeingRead` tells whether other threads may still be reading written tiles where the block begins. `accesses` are
+  // what threads did to the tensors `inout` since the last barrier; the block's own are added.
+  BlockSynchronizer(Block &block, bool isBeingRead, const SmallPtrSetImpl<Value> &inout, Accesses &accesses)
+      : block(block), builder(block.getParentOp()->getContext()), isBeingRead(isBeingRead), inout(inout),
+        accesses(accesses) {}
 
   // Returns isBeingRead for the end of the block.
   bool run() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (!isa<scf::ForOp, scf::IfOp>(op))
+        access(op);
       if (auto fetch = dyn_cast<FetchOp>(op)) {
         visit(fetch);
         continue;
@@ -86,6 +136,23 @@ public:
   }
 
 private:
+  Accesses accessesOf(Operation &op) const {
+    Accesses own;
+    own.add(&op);
+    own.keep(inout);
+    return own;
+  }
+
+  // A program may load what another of its threads stored, and store to what another thread loaded.
+  void access(Operation &op) {
+    const Accesses own = accessesOf(op);
+    if (own.mustFollow(accesses)) {
+      builder.setInsertionPoint(&op);
+      makeBarrier();
+    }
+    accesses.add(own);
+  }
+
   bool readsPending(Operation &op) {
     return llvm::any_of(op.getOperands(),
                         [&](Value operand) { return llvm::is_contained(pending, operand.getDefiningOp()); });
@@ -118,14 +185,25 @@ private:
 
   void visitRegions(Operation &op) {
     bool isReadAfter = isBeingRead;
+    Accesses before = accesses, after;
+    // A loop may have no iteration, and an iteration follows another one.
+    if (isa<scf::ForOp>(op)) {
+      after = before;
+      before.add(accessesOf(op));
+    }
     for (Region &region : op.getRegions()) {
-      if (region.empty())
+      accesses = before;
+      if (region.empty()) {
+        after.add(accesses);
         continue;
+      }
       // The threads that are ahead write while others may read the tile of the iteration before.
       bool isReadBefore = isBeingRead || (isa<scf::ForOp>(op) && contains<WriteOp, WritePartialsOp>(region.front()));
-      isReadAfter |= BlockSynchronizer(region.front(), isReadBefore).run();
+      isReadAfter |= BlockSynchronizer(region.front(), isReadBefore, inout, accesses).run();
+      after.add(accesses);
     }
     isBeingRead = isReadAfter;
+    accesses = after;
   }
 
   // Waits for all started copies and writes before `op`. Tiles are read after the wait.
@@ -143,6 +221,7 @@ private:
   void makeBarrier() {
     BarrierOp::create(builder, block.getParentOp()->getLoc());
     isBeingRead = isRingBeingRead = false;
+    accesses = {};
   }
 
   void await(int64_t newest) {
@@ -202,6 +281,8 @@ private:
   Block &block;
   OpBuilder builder;
   bool isBeingRead;
+  const SmallPtrSetImpl<Value> &inout;
+  Accesses &accesses;
   // Whether other threads may still be in a pipelined loop of this block.
   bool isRingBeingRead = false;
   // Whether copies were started, or tiles written, for which no wait has been placed yet, and what reads them.
@@ -210,7 +291,15 @@ private:
 };
 
 struct InsertBarriers : impl::InsertBarriersBase<InsertBarriers> {
-  void runOnOperation() override { BlockSynchronizer(getOperation().getBody().front(), /*isBeingRead=*/false).run(); }
+  void runOnOperation() override {
+    Accesses all, accesses;
+    all.add(getOperation());
+    SmallPtrSet<Value, 2> inout;
+    for (Value tensor : all.loaded)
+      if (all.stored.contains(tensor))
+        inout.insert(tensor);
+    BlockSynchronizer(getOperation().getBody().front(), /*isBeingRead=*/false, inout, accesses).run();
+  }
 };
 
 } // namespace

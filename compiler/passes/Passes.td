@@ -227,6 +227,8 @@ def InsertBarriers : Pass<"tile-insert-barriers", "::mlir::func::FuncOp"> {
       what is copied.
     - A tile that is computed and written to shared memory is read behind a barrier. If other threads may still be reading a
       written tile, there is a barrier before the next one is written too.
+    - If a program loads from a tensor and stores to it, there is a barrier between a store and a later load, and between a load
+      and a later store. Iterations of a loop follow each other.
 
     Before:
     ```mlir

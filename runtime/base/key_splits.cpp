@@ -172,16 +172,14 @@ int64_t piecesOfAll(const Spec &spec, const Maxima &maxima) {
 }
 
 int64_t indexParts(const Spec &spec, const Maxima &maxima) {
-  // Programs count in f32, which is exact up to 2^24.
-  constexpr int64_t kTile = 64, kPrograms = 2048, kLeastQueries = 128, kMostQueries = int64_t{1} << 23, kMostParts = 64;
+  constexpr int64_t kPrograms = 2048, kLeastQueries = 128, kMostParts = 128;
   if (!(fieldsOf(spec.op) & kSelGeometry))
     return 1;
-  Maxima tiles = maxima;
-  tiles.seqlenQ = (bucketOf(maxima.seqlenK) + int64_t{kTile} * spec.selBlock - 1) / (int64_t{kTile} * spec.selBlock);
-  const int64_t programs = countUpTo(kPrograms, 1, spec, tiles);
-  const int64_t queries = bucketOf(maxima.seqlenQ), least = std::max<int64_t>(1, queries / kMostQueries);
-  return std::clamp(std::min((kPrograms + programs - 1) / programs, queries / kLeastQueries), least,
-                    std::max(kMostParts, least));
+  Maxima heads = maxima;
+  heads.seqlenQ = 1;
+  const int64_t programs = countUpTo(kPrograms, 1, spec, heads);
+  const int64_t parts = std::min((kPrograms + programs - 1) / programs, bucketOf(maxima.seqlenQ) / kLeastQueries);
+  return std::clamp<int64_t>(parts, 1, kMostParts);
 }
 
 KeySplits KeySplits::make(const Spec &spec, const Maxima &ofPlan) {

@@ -98,9 +98,9 @@ int64_t piecesOfSequence(const Spec &spec, int64_t item, int64_t queries, int64_
 // (templates/tile/library/pieces_bwd.tile).
 int64_t piecesOfAll(const Spec &spec, const Maxima &maxima);
 
-// Returns how many programs share the queries that may list a tile of 64 selection blocks, where lists are inverted: as
-// many as make 2048 programs, but at most 64, each with at least 128 queries. No program has more than 2^23 queries.
-// The number depends on buckets alone. It is 1 for a spec without selection blocks.
+// Returns how many programs share the queries of a sequence and a kv head, where lists are inverted: as many as make
+// 2048 programs, but at most 128, each with at least 128 queries. The number depends on buckets alone. It is 1 for a
+// spec without selection blocks.
 int64_t indexParts(const Spec &spec, const Maxima &maxima);
 
 // Returns how many programs share the compressed blocks, where the gradients of compression's weights are computed: as

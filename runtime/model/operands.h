@@ -165,8 +165,8 @@ inline constexpr V kSumSlotsViews[] = {V::kDelta,       V::kDeltaNext, V::kDqSlo
                                        V::kListLengths, V::kWeight,    V::kDQ,      V::kDqSum,     V::kDqBase};
 inline constexpr V kGatesViews[] = {V::kDeltaCmp,  V::kDeltaSel,  V::kDeltaWin,
                                     V::kWeightCmp, V::kWeightSel, V::kWeightWin};
-inline constexpr V kIndexViews[] = {V::kBlockList, V::kListLengths, V::kBlockCounts,
-                                    V::kCountRows, V::kBlockIndex,  V::kEntrySlots};
+inline constexpr V kIndexStartsViews[] = {V::kBlockCounts, V::kBlockIndex};
+inline constexpr V kIndexViews[] = {V::kBlockList, V::kListLengths, V::kBlockCounts, V::kBlockIndex, V::kEntrySlots};
 inline constexpr V kSumPartsViews[] = {V::kDkParts,  V::kDvParts,  V::kDK,       V::kDV,       V::kDKCmp,
                                        V::kDVCmp,    V::kDKSel,    V::kDVSel,    V::kDKWin,    V::kDVWin,
                                        V::kDkPieces, V::kDvPieces, V::kDkBlocks, V::kDvBlocks, V::kBlockIndex,

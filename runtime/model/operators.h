@@ -63,6 +63,7 @@ enum class Operator : int {
   // The kernels that invert lists of blocks.
   kIndexLengths,
   kIndexCounts,
+  kIndexStarts,
   kIndexFill,
   kIndexCheck,
   // The kernels of the gradients of compression.

@@ -105,7 +105,8 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     kernels.push_back("sequences");
   if (definitionOf(spec.op).isAttentionGradient()) {
     if (spec.op == Operator::kSelBwd) {
-      kernels.insert(kernels.end(), {"deltas", "index_lengths", "index_check", "index_counts", "index_fill"});
+      kernels.insert(kernels.end(),
+                     {"deltas", "index_lengths", "index_check", "index_counts", "index_starts", "index_fill"});
       if (takesSlots(spec, maxima))
         kernels.insert(kernels.end(), {"index_slots", "index_ranges", "sel_dq_slots", "sum_slots"});
       else
@@ -119,7 +120,7 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     return kernels;
   }
   if (spec.op == Operator::kInvert) {
-    kernels.insert(kernels.end(), {"index_lengths", "index_counts", "index_fill"});
+    kernels.insert(kernels.end(), {"index_lengths", "index_counts", "index_starts", "index_fill"});
     return kernels;
   }
   const auto add = [&](bool isOn, std::initializer_list<const char *> names) {
@@ -138,7 +139,7 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
   if (spec.op == Operator::kNsaBwd) {
     const bool cmp = spec.hasBranch(kBranchCmp), sel = spec.hasBranch(kBranchSel), win = spec.hasBranch(kBranchWin);
     add(cmp, {"compress"});
-    add(sel, {"index_lengths", "index_check", "index_counts", "index_fill"});
+    add(sel, {"index_lengths", "index_check", "index_counts", "index_starts", "index_fill"});
     add(sel && takesSlots(spec, maxima), {"index_slots"});
     add(cmp, {"cmp"});
     add(sel, {"sel"});
@@ -160,7 +161,7 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     add(true, {"sum_parts"});
     return kernels;
   }
-  const auto addIndex = [&] { add(spec.makeIndex, {"index_lengths", "index_counts", "index_fill"}); };
+  const auto addIndex = [&] { add(spec.makeIndex, {"index_lengths", "index_counts", "index_starts", "index_fill"}); };
   if (spec.op == Operator::kSelect) {
     add(true, {"cmp", "select"}); // cmp for callers without a log-sum-exp
     addIndex();

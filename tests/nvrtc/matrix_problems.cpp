@@ -201,7 +201,8 @@ std::vector<CompileCall> selGradientCalls(const Shape &shape, int selBlock, int 
 // The kernels that invert lists.
 std::vector<CompileCall> indexCalls(int selBlock, int selCount, int packed) {
   std::vector<CompileCall> calls;
-  for (const char *op : {"index_lengths", "index_counts", "index_fill", "index_check", "index_slots", "index_ranges"})
+  for (const char *op :
+       {"index_lengths", "index_counts", "index_starts", "index_fill", "index_check", "index_slots", "index_ranges"})
     calls.push_back(callOf(op, {{"dtype", "fp32"},
                                 {"packed", std::to_string(packed)},
                                 {"sel_block", std::to_string(selBlock)},

@@ -168,7 +168,8 @@ inline constexpr Graph kDenseBwd = {kTokenGradientNodes, kGradientBuffers, Opera
 inline constexpr Graph kWindowBwd = {kTokenGradientNodes, kGradientBuffers, Operator::kWindowBwd};
 inline constexpr Graph kCmpBwd = {kBlockGradientNodes, kGradientBuffers, Operator::kCmpBwd};
 
-inline constexpr GraphNode kInvertNodes[] = {kSequencesNode, kIndexLengthsNode, kIndexCountsNode, kIndexFillNode};
+inline constexpr GraphNode kInvertNodes[] = {kSequencesNode, kIndexLengthsNode, kIndexCountsNode, kIndexStartsNode,
+                                             kIndexFillNode};
 inline constexpr GraphBuffer kInvertBuffers[] = {kTableBuffer, kListLengthsBuffer, kBlockCountsBuffer};
 inline constexpr Graph kInvert = {kInvertNodes, kInvertBuffers, Operator::kInvert};
 

@@ -129,13 +129,13 @@ static_assert(std::ranges::all_of(kGraphs, [](const Graph *graph) { return isCon
 
 std::string_view roleName(Role role, Operator op) {
   constexpr std::string_view kNames[] = {
-      "sequences",    "append",       "compress",    "cmp",          "scores",   "rank",
-      "select",       "ascend",       "sel",         "win",          "combine",  "deltas",
-      "dq",           "dkv",          "gates",       "dq_cmp",       "dq_sel",   "dq_win",
-      "dkv_cmp",      "sum_cmp",      "dkv_sel",     "dkv_win",      "sum",      "index_lengths",
-      "index_counts", "index_fill",   "index_check", "dz",           "dx",       "dw",
-      "db",           "sums",         "index_slots", "index_ranges", "dq_slots", "sum_slots",
-      "zero_queries", "zero_weights", "step"};
+      "sequences",    "append",       "compress",     "cmp",         "scores",       "rank",
+      "select",       "ascend",       "sel",          "win",         "combine",      "deltas",
+      "dq",           "dkv",          "gates",        "dq_cmp",      "dq_sel",       "dq_win",
+      "dkv_cmp",      "sum_cmp",      "dkv_sel",      "dkv_win",     "sum",          "index_lengths",
+      "index_counts", "index_starts", "index_fill",   "index_check", "dz",           "dx",
+      "dw",           "db",           "sums",         "index_slots", "index_ranges", "dq_slots",
+      "sum_slots",    "zero_queries", "zero_weights", "step"};
   static_assert(std::size(kNames) == static_cast<size_t>(Role::kMain) && kRoles == std::size(kNames) + 1);
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }

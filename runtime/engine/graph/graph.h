@@ -46,6 +46,7 @@ enum class Role : uint8_t {
   kSumParts,     // of gradients of keys
   kIndexLengths, // from here to kIndexFill: the inverse of lists of blocks
   kIndexCounts,
+  kIndexStarts,
   kIndexFill,
   kIndexCheck,
   kDz, // from here to kSums: gradients of compression
@@ -62,7 +63,7 @@ enum class Role : uint8_t {
   kStep, // all of decode's work for a few new tokens of each sequence
   kMain  // the kernel of an operator that is a single kernel
 };
-inline constexpr int kRoles = 40;
+inline constexpr int kRoles = 41;
 // Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
 // of the operator.
 std::string_view roleName(Role role, Operator op);
@@ -223,8 +224,7 @@ enum class Order : uint8_t {
   kColumnRowHead,
   kRowHead,
   kRowHeadColumn,
-  kRowHeadPiece, // pieces of 16 columns
-  kEntryRowHeadPiece,
+  kRowHeadPiece,      // pieces of 16 columns
   kEntryRowGroupPart, // a part of the columns for each slot of a list and, in the slot, for each head of the group
   kCopyRowColumn,
   kRowColumn,

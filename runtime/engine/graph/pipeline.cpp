@@ -31,8 +31,6 @@ std::array<int64_t, kMaxCoordinates> stridesOf(Order order, const WorkspaceLayou
     return {at.row, at.columns, 1};
   case Order::kRowHeadPiece:
     return {at.row, at.columns, kPiece};
-  case Order::kEntryRowHeadPiece:
-    return {entry, at.row, at.columns, kPiece};
   case Order::kEntryRowGroupPart:
     return {entry, at.row, spec.group() * at.columns, at.columns / spec.selCount};
   case Order::kRowColumn:

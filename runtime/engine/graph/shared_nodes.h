@@ -61,17 +61,22 @@ inline void countIndexParts(KernelCall &call, const Spec &, const WorkspaceLayou
   setSplits(call, layout.indexParts);
 }
 
-constexpr std::array<Binding, 6> indexBindings(Buffer index, Buffer slots) {
+constexpr std::array<Binding, 5> indexBindings(Buffer index, Buffer slots) {
   return {{{View::kBlockList, TensorName::kBlockList},
            {View::kListLengths, Binding::kNoTensor, Buffer::kListLengths},
            {View::kBlockCounts, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadColumn},
-           {View::kCountRows, Binding::kNoTensor, Buffer::kBlockCounts, Order::kEntryRowHeadPiece},
            {View::kBlockIndex, TensorName::kBlockIndex, index, Order::kRowHeadColumn},
            {.view = View::kEntrySlots, .buffer = slots, .order = Order::kRowHeadColumn}}};
 }
 inline constexpr auto kIndexBindings = indexBindings(Buffer::kNone, Buffer::kNone);
 // The plan makes the inverse where the caller has not bound one.
 inline constexpr auto kOwnIndexBindings = indexBindings(Buffer::kBlockIndex, Buffer::kEntrySlots);
+// `index_starts` makes places of the counts.
+constexpr std::array<Binding, 2> startsBindings(const std::array<Binding, 5> &ofIndex) {
+  return {ofIndex[2], ofIndex[3]};
+}
+inline constexpr auto kStartsBindings = startsBindings(kIndexBindings);
+inline constexpr auto kOwnStartsBindings = startsBindings(kOwnIndexBindings);
 constexpr GraphNode indexNode(Role role, Operator op, std::span<const Binding> bindings, GraphNode::Launch launch,
                               bool (*isNeeded)(const Spec &, const Maxima &) = hasLists) {
   return {.role = role,
@@ -86,21 +91,26 @@ inline constexpr GraphNode kIndexLengthsNode =
     indexNode(Role::kIndexLengths, Operator::kIndexLengths, kIndexBindings, GraphNode::Launch::kAlways);
 inline constexpr GraphNode kIndexCountsNode =
     indexNode(Role::kIndexCounts, Operator::kIndexCounts, kIndexBindings, GraphNode::Launch::kAlways);
+inline constexpr GraphNode kIndexStartsNode =
+    indexNode(Role::kIndexStarts, Operator::kIndexStarts, kStartsBindings, GraphNode::Launch::kAlways);
 inline constexpr GraphNode kIndexFillNode =
     indexNode(Role::kIndexFill, Operator::kIndexFill, kIndexBindings, GraphNode::Launch::kAlways);
 // Selection makes the inverse on request, of the lists of all queries, behind all chunks of queries.
 inline bool makesIndex(const Spec &spec, const Maxima &) { return spec.makeIndex; }
-constexpr GraphNode askedNode(Role role, Operator op) {
-  return indexNode(role, op, kIndexBindings, GraphNode::Launch::kWithIndex, makesIndex);
+constexpr GraphNode askedNode(Role role, Operator op, std::span<const Binding> bindings = kIndexBindings) {
+  return indexNode(role, op, bindings, GraphNode::Launch::kWithIndex, makesIndex);
 }
 inline constexpr std::array kAskedIndexNodes = {askedNode(Role::kIndexLengths, Operator::kIndexLengths),
                                                 askedNode(Role::kIndexCounts, Operator::kIndexCounts),
+                                                askedNode(Role::kIndexStarts, Operator::kIndexStarts, kStartsBindings),
                                                 askedNode(Role::kIndexFill, Operator::kIndexFill)};
 // Gradients make the inverse for calls that do not bind one.
 inline constexpr GraphNode kOwnLengthsNode =
     indexNode(Role::kIndexLengths, Operator::kIndexLengths, kOwnIndexBindings, GraphNode::Launch::kAlways);
 inline constexpr GraphNode kOwnCountsNode =
     indexNode(Role::kIndexCounts, Operator::kIndexCounts, kOwnIndexBindings, GraphNode::Launch::kWithoutIndex);
+inline constexpr GraphNode kOwnStartsNode =
+    indexNode(Role::kIndexStarts, Operator::kIndexStarts, kOwnStartsBindings, GraphNode::Launch::kWithoutIndex);
 inline constexpr GraphNode kOwnFillNode =
     indexNode(Role::kIndexFill, Operator::kIndexFill, kOwnIndexBindings, GraphNode::Launch::kWithoutIndex);
 inline constexpr GraphBuffer kBlockIndexBuffer = {Buffer::kBlockIndex,          Role::kIndexFill,

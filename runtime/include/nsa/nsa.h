@@ -397,8 +397,8 @@ typedef struct nsa_part_time {
   char name[24];       /* sequences, append, compress, cmp, scores, rank, select, ascend, sel, win, combine, step;
                           of gradients gates, deltas, dq, dq_cmp, dq_sel, dq_slots, dq_win, dkv, dkv_cmp, dkv_sel,
                           dkv_win, sum, sum_cmp, sum_slots, dz, dx, dw, db, sums, zero_queries, zero_weights; where
-                          lists are inverted index_lengths, index_counts, index_fill, index_check, index_slots,
-                          index_ranges; of other operators their own name */
+                          lists are inverted index_lengths, index_counts, index_starts, index_fill, index_check,
+                          index_slots, index_ranges; of other operators their own name */
   int32_t launches;    /* nsa goes through long sequences in chunks */
   double milliseconds; /* sum over the launches of the part, each from the end of the launch before to its own end; on a
                           GPU by events on `stream` */

@@ -423,3 +423,42 @@ func.func @ring_behind_pipeline(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: 
   }
   return
 }
+
+// -----
+
+// What one thread stored to a tensor, another one may load, in the next iteration too, and what one loaded, another one may
+// store to. Other tensors need no barrier. A choice between two tensors may be either of them.
+// CHECK-LABEL: func.func @inout
+// CHECK-SAME: (%[[COUNTS:.*]]: !tile.view<i32, 1>, %[[OTHER:.*]]: !tile.view<i32, 1>
+// CHECK: scf.for
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.load %[[COUNTS]]
+// CHECK: tile.store %{{.*}}, %[[OTHER]]
+// CHECK: tile.barrier
+// CHECK-NEXT: tile.store %{{.*}}, %[[COUNTS]]
+// CHECK: tile.barrier
+// CHECK-NEXT: tile.load_scalar %[[COUNTS]]
+// CHECK-NOT: tile.barrier
+// CHECK: arith.select
+// CHECK: tile.barrier
+// CHECK-NEXT: tile.store %{{.*}}, %{{.*}} rows
+// CHECK-NOT: tile.barrier
+func.func @inout(%counts: !tile.view<i32, 1>, %other: !tile.view<i32, 1>, %first: i32, %past: i32, %step: i32, %ok: i1) {
+  scf.for %n = %first to %past step %step : i32 {
+    %count = tile.load %counts rows(%r) {
+      tile.at [%r] if %ok
+    } : !tile.view<i32, 1> -> tensor<16xi32>
+    tile.store %count, %other rows(%r) {
+      tile.at [%n] if %ok
+    } : tensor<16xi32>, !tile.view<i32, 1>
+    tile.store %count, %counts rows(%r) {
+      tile.at [%r] if %ok
+    } : tensor<16xi32>, !tile.view<i32, 1>
+    %number = tile.load_scalar %counts[%n] : !tile.view<i32, 1>
+    %either = arith.select %ok, %counts, %other : !tile.view<i32, 1>
+    tile.store %count, %either rows(%r) {
+      tile.at [%number] if %ok
+    } : tensor<16xi32>, !tile.view<i32, 1>
+  }
+  return
+}

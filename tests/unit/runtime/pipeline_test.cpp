@@ -123,7 +123,7 @@ TEST(Pipeline, SingleOperatorsAreOneKernelAndTheirLengths) {
 TEST(Pipeline, TheInverseHasKernelsOnRequest) {
   Spec spec = nsa128();
   spec.makeIndex = true;
-  const std::string index = " index_lengths index_counts index_fill";
+  const std::string index = " index_lengths index_counts index_starts index_fill";
   EXPECT_EQ(stepsText(spec, lengths(8192)), "compress cmp select sel window combine" + index);
   EXPECT_EQ(stepsText(spec, lengths(1024)), "compress cmp select dense window combine" + index);
   spec.layout = Layout::kPacked;
