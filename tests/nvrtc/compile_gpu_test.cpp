@@ -62,8 +62,8 @@ TEST(CompileGpu, BlocksThatShareAMultiprocessorShareItsRegisters) {
   NSA_REQUIRE_NVRTC();
   CompileCall call = gpuCall("sm_90a");
   call.op = call.templateName = "sel_dq_slots";
-  call.fixed = {{"dtype", "bf16"}, {"group", "4"},      {"packed", "0"},    {"qk_dim", "128"},
-                {"v_dim", "128"},  {"sel_block", "64"}, {"sel_count", "16"}};
+  call.fixed = {{"dtype", "fp16"}, {"group", "4"},      {"packed", "1"},    {"qk_dim", "128"},
+                {"v_dim", "128"},  {"sel_block", "60"}, {"sel_count", "16"}};
   std::map<std::string, Manifest> manifests;
   for (const char *blocks : {"0", "3"}) {
     call.config = {{"pair_tile", "64"}, {"stages", "1"}, {"warps", "4"}, {"resident_blocks", blocks}};
