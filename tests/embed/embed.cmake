@@ -43,8 +43,8 @@ endfunction()
 
 # Builds an installed example by the command of docs/embedding.md, word for word.
 function(build_documented example)
-  file(STRINGS ${SOURCE}/docs/embedding.md command REGEX "^cmake -S TREE/share/nsa/examples/${example} ")
-  string(REPLACE "TREE" "${tree}" command "${command}")
+  file(STRINGS ${SOURCE}/docs/embedding.md command REGEX "^cmake -S [$]TREE/share/nsa/examples/${example} ")
+  string(REPLACE "$TREE" "${tree}" command "${command}")
   file(MAKE_DIRECTORY ${WORK}/${example})
   execute_process(COMMAND ${CMAKE_COMMAND} -E env CXX=${CXX} "CXXFLAGS=-Wall -Wextra -Werror" sh -ec "${command}"
     WORKING_DIRECTORY ${WORK}/${example} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
@@ -350,7 +350,7 @@ elseif(CASE STREQUAL "nsa_embed_train")
   build_documented(train)
   set(ENV{NSA_CACHE_DIR} ${WORK}/train/cache)
   file(STRINGS ${SOURCE}/docs/embedding.md command REGEX "^build-train/")
-  string(REPLACE "TREE" "${tree}" command "${command}")
+  string(REPLACE "$TREE" "${tree}" command "${command}")
   foreach(flags "" --without-selected-gradient)
     execute_process(COMMAND sh -ec "${command} --steps 2 --batch 1 --seed 3 ${flags}" WORKING_DIRECTORY ${WORK}/train
       RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text COMMAND_ECHO STDOUT)

@@ -66,6 +66,7 @@ func.func @branches(%x: !tile.view<f32, 1>, %a: i32, %b: i32, %c: i64) attribute
   } else {
     scf.yield %rows : tensor<16xf32>
   }
+  // CHECK-NEXT:  __syncthreads();
   // CHECK-NEXT:  store_rows(chosen, args.x, [&](int32 r) { return args.x.at(r).only_if(r < high); });
   // CHECK-NEXT:}
   tile.store %chosen, %x rows(%r) {

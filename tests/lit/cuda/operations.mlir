@@ -100,6 +100,7 @@ func.func @operations(%x: !tile.view<bf16, 3>, %y: !tile.view<f32, 1>, %list: !t
   // CHECK-NEXT:  if (args.y.present()) {
   // CHECK-NEXT:    const auto sums = map<RowVector<float, 32, kWarps>>(
   // CHECK-NEXT:        [&](float largest, float total) { return largest + total; }, largest, total);
+  // CHECK-NEXT:    __syncthreads();
   // CHECK-NEXT:    store_rows(sums, args.y, [&](int32 r) { return args.y.at(r).only_if(r < args.count); });
   // CHECK-NEXT:  }
   // CHECK-NEXT:}

@@ -203,7 +203,7 @@ TEST(Compile, AKernelTakesTheViewsThatItsOperatorSaysItTakes) {
             << def.name << " " << viewRule(view).name;
     }
   }
-  EXPECT_EQ(operators, 16);
+  EXPECT_EQ(operators, 17);
 }
 
 TEST(Compile, EqualRequestsGiveEqualBytesOnAnyThread) {
