@@ -33,8 +33,8 @@ inline void sumTokens(Spec &step, const Spec &whole) {
     step.selCount = Spec().selCount;
   }
 }
-// The sums of gradients of compressed rows have no selection. Their blocks have the default size, rounded up to a
-// multiple of `cmp_stride`, because each spec demands that of `sel_block`.
+// The sums of gradients of compressed rows have no selection. Their blocks have the default size, rounded up: the
+// `sel_block` of each spec is a multiple of its `cmp_stride`.
 inline void sumBlocks(Spec &step, const Spec &whole) {
   attendBlocks(step, whole);
   const int64_t stride = step.cmpStride, size = Spec().selBlock;
