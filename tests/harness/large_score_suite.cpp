@@ -60,5 +60,20 @@ TEST_P(LargeGateLogits, NeitherOverflowNorVanish) {
   }
 }
 
+class SaturatedGateLogits : public OperatorTestPerType {};
+NSA_INSTANTIATE_PER_TYPE(SaturatedGateLogits);
+
+TEST_P(SaturatedGateLogits, LeaveTheDigitsOfTheirGradients) {
+  for (const Operator op : {Operator::kCombineBwd, Operator::kNsaBwd})
+    for (const Gate gate : {Gate::kSoftmax, Gate::kSigmoid}) {
+      SCOPED_TRACE(std::string(operatorName(op)) + " " + std::string(gateName(gate)));
+      Spec spec = smallSpec(op, dtype());
+      spec.gate = gate;
+      OperatorInputs inputs = tools::drawInputs(spec, {{50}, {50}}, freshSeed());
+      setSaturatedLogits(inputs);
+      checkOutputs(inputs, run(inputs));
+    }
+}
+
 } // namespace
 } // namespace nsa::test

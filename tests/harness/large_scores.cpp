@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <span>
 
 namespace nsa::test {
 namespace {
@@ -46,6 +47,17 @@ void setLastColumn(const OperatorInputs &inputs, tools::HostTensor &tensor, int6
 // Logits of each row's gates, in turns. All of them large, and one that leaves the others nothing.
 constexpr std::array<double, 3> kGateLogits[] = {{-256, -256, -256},    {256, 256, 256},      {4096, 4096, 4096},
                                                  {-4096, -4096, -4096}, {-2048, 2048, -2048}, {-2048, -2048, 2048}};
+// Logits of which a gate is near 1: each by its sigmoid, or one by the softmax of three.
+constexpr std::array<double, 3> kSaturatedSigmoids[] = {{10, 12, 14}, {13, 11, 12}},
+                                kSaturatedSoftmaxes[] = {{12, 0, -1}, {-2, 11, 1}, {1, 0, 13}};
+
+void setLogits(OperatorInputs &inputs, std::span<const std::array<double, 3>> turns) {
+  tools::HostTensor &gates = inputs.tensors.at(T::kGates);
+  for (int64_t row = 0; row < gates.elements() / 3; ++row)
+    for (size_t branch = 0; branch < 3; ++branch)
+      reference::storeElement(gates.dtype, gates.bytes.data(), 3 * row + static_cast<int64_t>(branch),
+                              turns[static_cast<size_t>(row) % turns.size()][branch]);
+}
 
 } // namespace
 
@@ -88,14 +100,12 @@ void expectRightScores(const OperatorInputs &inputs, const NamedTensors &outputs
 
 void setLargeLogits(OperatorInputs &inputs) {
   // A sum of sigmoids must not be a number that fp64 has and fp32 has not.
-  const size_t first = inputs.spec.gate == Gate::kSigmoid ? 1 : 0;
-  tools::HostTensor &gates = inputs.tensors.at(T::kGates);
-  for (int64_t row = 0; row < gates.elements() / 3; ++row)
-    for (size_t branch = 0; branch < 3; ++branch) {
-      const size_t turn = first + static_cast<size_t>(row) % (std::size(kGateLogits) - first);
-      reference::storeElement(gates.dtype, gates.bytes.data(), 3 * row + static_cast<int64_t>(branch),
-                              kGateLogits[turn][branch]);
-    }
+  setLogits(inputs, std::span(kGateLogits).subspan(inputs.spec.gate == Gate::kSigmoid ? 1 : 0));
+}
+
+void setSaturatedLogits(OperatorInputs &inputs) {
+  const bool isSigmoid = inputs.spec.gate == Gate::kSigmoid;
+  setLogits(inputs, isSigmoid ? std::span<const std::array<double, 3>>(kSaturatedSigmoids) : kSaturatedSoftmaxes);
 }
 
 } // namespace nsa::test

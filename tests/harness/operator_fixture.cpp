@@ -150,7 +150,7 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
     add(sel && takesSlots(spec, maxima), {"index_ranges", "sel_dq_slots", "sum_slots"});
     add(win, {"attention_dq"});
     add(cmp, {"attention_dkv"});
-    const bool keepsRests = spec.cmpKind == CmpKind::kMlp && spec.dtype != DType::kF32;
+    const bool keepsRests = spec.dtype != DType::kF32;
     add(cmp && (GradientParts::make(spec, maxima).cmp > 1 || keepsRests), {"sum_parts"});
     add(sel, {"sel_dkv"});
     add(win, {"attention_dkv"});

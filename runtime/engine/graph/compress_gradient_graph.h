@@ -12,8 +12,6 @@ namespace nsa {
 inline bool hasWeights(const Spec &spec, const Maxima &) { return spec.cmpKind != CmpKind::kMean; }
 inline bool hasHiddenValues(const Spec &spec, const Maxima &) { return spec.cmpKind == CmpKind::kMlp; }
 inline bool roundsGradients(const Spec &spec) { return spec.dtype != DType::kF32; }
-// The sums of a perceptron's gradients may cancel, so the rounding of the gradients of compressed rows must not count.
-inline bool keepsRests(const Spec &spec) { return spec.cmpKind == CmpKind::kMlp && roundsGradients(spec); }
 // One kernel serves all activations.
 inline void dropActivation(Spec &step, const Spec &) { step.mlpActivation = Activation::kRelu; }
 
@@ -21,9 +19,9 @@ inline void dropActivation(Spec &step, const Spec &) { step.mlpActivation = Acti
 // perceptron: dz is the gradient of what it gives.
 struct CompressGradientBindings {
   std::array<Binding, 20> dz;
-  std::array<Binding, 10> dx;
-  std::array<Binding, 17> dw;
-  std::array<Binding, 9> db;
+  std::array<Binding, 12> dx;
+  std::array<Binding, 23> dw;
+  std::array<Binding, 13> db;
   std::array<Binding, 22> sums;
 
   // The gradients of compressed rows are the caller's, or lie in buffers, with what rounding took from them. `dK` and
@@ -39,6 +37,10 @@ struct CompressGradientBindings {
                   dzV = {.view = View::kDzV, .buffer = Buffer::kDzV};
     const Binding restK = {.view = View::kDzRestK, .buffer = Buffer::kDzRestK},
                   restV = {.view = View::kDzRestV, .buffer = Buffer::kDzRestV};
+    const Binding givenRests[] = {{.view = View::kDzRestK, .buffer = dKRest, .unless = Buffer::kDzK},
+                                  {.view = View::kDzRestV, .buffer = dVRest, .unless = Buffer::kDzV}};
+    const Binding ofKeysRest = {.view = View::kDKRest, .buffer = dKRest},
+                  ofValuesRest = {.view = View::kDVRest, .buffer = dVRest};
     const Binding hK = {.view = View::kHK, .buffer = Buffer::kHK}, hV = {.view = View::kHV, .buffer = Buffer::kHV};
     const Binding k = {View::kK, TensorName::kKCmp}, v = {View::kV, TensorName::kVCmp};
     const Binding w[] = {{View::kWK, TensorName::kWK},
@@ -68,19 +70,24 @@ struct CompressGradientBindings {
               dzV,
               restK,
               restV,
-              {.view = View::kDKRest, .buffer = dKRest},
-              {.view = View::kDVRest, .buffer = dVRest}}},
-            {{given[0], given[1], dzK, dzV, w[0], w[1], w[2], w[3], dK, dV}},
-            {{k, v, given[0], given[1], dzK, dzV, hK, hV, ofKeys, ofValues, dw[0], dw[1], dw[2], dw[3], dw[4], dw[5],
-              weightParts}},
+              ofKeysRest,
+              ofValuesRest}},
+            {{given[0], given[1], givenRests[0], givenRests[1], dzK, dzV, w[0], w[1], w[2], w[3], dK, dV}},
+            {{k,     v,     given[0], given[1], givenRests[0], givenRests[1], dzK,        dzV,
+              restK, restV, hK,       hV,       ofKeys,        ofValues,      ofKeysRest, ofValuesRest,
+              dw[0], dw[1], dw[2],    dw[3],    dw[4],         dw[5],         weightParts}},
             {{given[0],
               given[1],
+              givenRests[0],
+              givenRests[1],
               dzK,
               dzV,
               restK,
               restV,
               ofKeys,
               ofValues,
+              ofKeysRest,
+              ofValuesRest,
               {.view = View::kBiasElements, .buffer = Buffer::kBiasParts, .order = Order::kCopyRowColumn}}},
             {{weightParts,
               {.view = View::kBiasParts, .buffer = Buffer::kBiasParts, .order = Order::kCopyRowColumn},

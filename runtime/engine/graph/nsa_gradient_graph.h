@@ -273,7 +273,10 @@ inline constexpr auto kDkvOfSel = joined(ofKeys(kSelOfAll, Buffer::kDeltaNextSel
 inline constexpr auto kDkvOfWin = joined(ofKeys(kWinOfAll, Buffer::kDeltaNextWin).inputs(), kWinParts);
 inline constexpr auto kSumOfAll = joined(kPieces, kWinParts, kThroughBlocks, kTokenGradients);
 
-inline bool sumsCmp(const Spec &spec, const Maxima &maxima) { return hasCmpParts(spec, maxima) || keepsRests(spec); }
+// The gradients of compressed rows are rounded for products. Sums of them may cancel, so what rounding takes is kept.
+inline bool sumsCmp(const Spec &spec, const Maxima &maxima) {
+  return hasCmpParts(spec, maxima) || roundsGradients(spec);
+}
 
 inline constexpr auto kNsaBwdFirstNodes = std::to_array<GraphNode>(
     {kSequencesNode,
@@ -432,8 +435,8 @@ inline constexpr auto kNsaBwdOwnBuffers = std::to_array<GraphBuffer>(
      rowsBuffer(Buffer::kWeightWin, Role::kDqWin),
      blocksBuffer(Buffer::kDKComp, Role::kDkvCmp, GraphBuffer::Columns::kQkDim, TensorRole::kIo),
      blocksBuffer(Buffer::kDVComp, Role::kDkvCmp, GraphBuffer::Columns::kVDim, TensorRole::kIo),
-     blocksBuffer(Buffer::kDKCompRest, Role::kSumCmp, GraphBuffer::Columns::kQkDim, TensorRole::kIo, keepsRests),
-     blocksBuffer(Buffer::kDVCompRest, Role::kSumCmp, GraphBuffer::Columns::kVDim, TensorRole::kIo, keepsRests),
+     blocksBuffer(Buffer::kDKCompRest, Role::kSumCmp, GraphBuffer::Columns::kQkDim, TensorRole::kIo, roundsGradients),
+     blocksBuffer(Buffer::kDVCompRest, Role::kSumCmp, GraphBuffer::Columns::kVDim, TensorRole::kIo, roundsGradients),
      partsBuffer(Buffer::kDkCmpParts, Role::kSumCmp, GraphBuffer::Rows::kKeys, GraphBuffer::Columns::kQkDim,
                  GraphBuffer::Copies::kCmpQueryParts),
      partsBuffer(Buffer::kDvCmpParts, Role::kSumCmp, GraphBuffer::Rows::kKeys, GraphBuffer::Columns::kVDim,
