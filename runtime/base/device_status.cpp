@@ -40,7 +40,7 @@ constexpr CodeRule kRules[] = {
     {kBadKOffset, "bad_k_offset", "k_offset", "must be from -2^30 to 2^30, and for cmp a multiple of cmp_stride",
      kSkippedHint},
     {kWrongIndex, "wrong_index", "block_index", "must be the inverse of block_list, as the operator invert makes it",
-     "the gradients of queries, keys and values are undefined"},
+     kWrongIndexHint},
 };
 
 const CodeRule *ruleOf(int32_t code) {

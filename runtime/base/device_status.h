@@ -33,6 +33,7 @@ inline constexpr const char *kBlockListRule =
     "must be ascending block numbers of the sequence, each once, with -1 behind the last one only";
 inline constexpr const char *kMalformedListHint =
     "a query whose list breaks the rule attended nothing: its output is 0, and it adds nothing to gradients";
+inline constexpr const char *kWrongIndexHint = "the gradients of queries, keys and values are undefined";
 inline constexpr int kDeviceStatusWords = 2; // the code and the number of the sequence
 
 // What a status word holds.

@@ -3,6 +3,7 @@
 #include "runtime/base/device_status.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/call/host_lengths.h"
+#include "runtime/engine/call/host_lists.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/graph/comparison.h"
 #include "runtime/engine/report/describe.h"
@@ -105,10 +106,12 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
     return Status::ok();
   int32_t word[kDeviceStatusWords] = {};
   NSA_RETURN_IF_ERROR(launch(word));
-  // Kernels check again what the host has checked: another thread may have changed the lengths meanwhile. Lists are
-  // looked through only when a kernel has found a bad one.
+  // Kernels check again what the host has checked: another thread may have changed the lengths meanwhile. Lists and
+  // their inverse are looked through only when a kernel has found a bad one.
   if (word[0] == static_cast<int32_t>(DeviceStatusCode::kMalformedList))
     NSA_RETURN_IF_ERROR(findMalformedList(rules, call));
+  if (word[0] == static_cast<int32_t>(DeviceStatusCode::kWrongIndex))
+    NSA_RETURN_IF_ERROR(findWrongIndex(rules, call));
   return deviceStatus({word[0], word[1]});
 }
 

@@ -9,6 +9,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
+#include <tuple>
 
 namespace nsa::test {
 namespace {
@@ -67,18 +69,25 @@ TEST_P(CpuOperatorMemory, NothingBehindAnyTensorIsTouched) {
 TEST_P(CpuOperatorMemory, MalformedListsReachNoOtherMemory) {
   for (const int32_t block : {8, 1000, std::numeric_limits<int32_t>::max(), -2, std::numeric_limits<int32_t>::min()}) {
     SCOPED_TRACE(block);
-    OperatorInputs inputs = tools::drawInputs(smallSpec(Operator::kSel, dtype()), {{60}, {125}}, freshSeed());
-    tools::HostTensor &lists = inputs.tensors.at(T::kBlockList);
-    auto *blocks = reinterpret_cast<int32_t *>(lists.bytes.data());
-    std::fill_n(blocks, lists.elements(), block);
-    Status status;
-    const NamedTensors outputs = runGuarded(inputs, &status);
-    EXPECT_EQ(status.code(), ErrorCode::kDeviceError) << status.toString();
-    EXPECT_EQ(status.error().value, std::to_string(block));
-    for (int64_t i = 0; i < outputs.at(T::kReads).elements(); ++i)
-      ASSERT_EQ(elementOf(outputs.at(T::kReads), i), 0);
-    for (int64_t i = 0; i < outputs.at(T::kOut).elements(); ++i)
-      ASSERT_EQ(elementOf(outputs.at(T::kOut), i), 0);
+    // In the gradient a group of 2 has slots, and a group of 8 walks query by query.
+    for (const auto &[op, group, zeros] : {std::tuple{Operator::kSel, 4, std::set{T::kReads, T::kOut}},
+                                           {Operator::kSelBwd, 2, {T::kDQ, T::kDKSel, T::kDVSel}},
+                                           {Operator::kSelBwd, 8, {T::kDQ, T::kDKSel, T::kDVSel}}}) {
+      SCOPED_TRACE(std::string(operatorName(op)) + ", group of " + std::to_string(group));
+      Spec spec = smallSpec(op, dtype());
+      spec.queryHeads = group * spec.kvHeads;
+      OperatorInputs inputs = tools::drawInputs(spec, {{60}, {125}}, freshSeed());
+      tools::HostTensor &lists = inputs.tensors.at(T::kBlockList);
+      auto *blocks = reinterpret_cast<int32_t *>(lists.bytes.data());
+      std::fill_n(blocks, lists.elements(), block);
+      Status status;
+      const NamedTensors outputs = runGuarded(inputs, &status);
+      EXPECT_EQ(status.code(), ErrorCode::kDeviceError) << status.toString();
+      EXPECT_EQ(status.error().value, std::to_string(block));
+      for (const T name : zeros)
+        for (int64_t i = 0; i < outputs.at(name).elements(); ++i)
+          ASSERT_EQ(elementOf(outputs.at(name), i), 0) << tensorName(name);
+    }
   }
 }
 

@@ -174,46 +174,6 @@ TEST_F(NsaGradients, TakeWhatTheForwardPassOfAnyBranchesSaved) {
     }
 }
 
-// A `block_index` that is not the inverse of the lists is reported, whatever it holds, and nothing is read out of
-// range.
-TEST_F(NsaGradients, ReportAWrongIndex) {
-  for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
-    SCOPED_TRACE(layoutName(layout));
-    const OperatorInputs right = tools::drawInputs(spec(DType::kBf16, layout), {{150, 150}, {150, 150}}, freshSeed());
-    OperatorInputs lists{.spec = right.spec, .maxima = right.maxima, .extents = right.extents, .tensors = {}};
-    lists.spec.op = Operator::kInvert;
-    for (const T name : {T::kBlockList, T::kCuSeqlensQ, T::kCuSeqlensK})
-      if (right.tensors.contains(name))
-        lists.tensors[name] = right[name];
-    const tools::HostTensor index = run(lists).at(T::kBlockIndex);
-    // Of the second sequence and the first head, where the offsets of its 10 blocks begin.
-    const int64_t blocks = 10, places = index.shape.back();
-    const auto begin = static_cast<size_t>(layout == Layout::kDense ? 2 * places : 150 / 16 + 2 + 150 * 5);
-    const struct {
-      const char *what;
-      std::function<void(std::span<int32_t>)> change;
-    } wrongs[] = {
-        {"a query in the place of another one", [&](auto own) { own[blocks + 1] += 1; }},
-        {"two queries exchanged", [&](auto own) { std::swap(own[blocks + 1], own[blocks + 2]); }},
-        {"a query that does not exist", [&](auto own) { own[blocks + 3] = 1 << 30; }},
-        {"a query below 0", [&](auto own) { own[blocks + 3] = -7; }},
-        {"an offset behind all entries", [&](auto own) { own[4] = 1 << 30; }},
-        {"an offset below 0", [&](auto own) { own[4] = -(1 << 30); }},
-        {"most offsets behind all entries", [&](auto own) { std::ranges::fill(own.first(blocks - 1), 1 << 30); }},
-        {"an entry too much", [&](auto own) { own[blocks] += 1; }},
-        {"all zeros", [&](auto own) { std::ranges::fill(own.first(blocks + 1), 0); }}};
-    for (const auto &wrong : wrongs) {
-      SCOPED_TRACE(wrong.what);
-      OperatorInputs inputs = right;
-      inputs.tensors[T::kBlockIndex] = index;
-      wrong.change(integers(inputs.tensors[T::kBlockIndex]).subspan(begin));
-      const Outcome outcome = runAnyway(inputs);
-      EXPECT_EQ(outcome.status.code(), ErrorCode::kDeviceError);
-      EXPECT_NE(outcome.status.toString().find("block_index"), std::string::npos) << outcome.status.toString();
-    }
-  }
-}
-
 // Lengths in device memory say that an earlier sequence is longer than the plan allows: later sequences lie where the
 // workspace has no room for them.
 TEST_F(NsaGradients, StayInTheWorkspaceBehindALongSequence) {

@@ -1,5 +1,5 @@
-// Checks sequence lengths and block lists in host memory by the same rules by which kernels check them in device
-// memory. The error of a bad number names the tensor and the index. Thread-safety: pure functions.
+// Checks sequence lengths in host memory by the same rules by which kernels check them in device memory. The error of a
+// bad number names the tensor and the index. Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -14,9 +14,5 @@ Status checkHostLengths(const CallRules &rules, const Call &call);
 // Checks the batch + 1 offsets of a cu_seqlens tensor in host memory. The offsets must begin with 0, must not decrease,
 // and must be at most `total`, which the error calls `totalName`.
 Status checkHostOffsets(const char *name, const ViewSlots &view, int64_t batch, int64_t total, const char *totalName);
-
-// Returns a device error with the index and the value of the first entry that breaks the rule of block lists, or ok if
-// no entry breaks it. The lengths of `call` must have passed checkHostLengths.
-Status findMalformedList(const CallRules &rules, const Call &call);
 
 } // namespace nsa
