@@ -89,7 +89,7 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double leastSquare = gradient ? meanSquare(sequences, heads, columns, expected) : 0;
   ErrorReport report;
-  double errorSquares = 0, referenceSquares = 0;
+  double errorSquares = 0, referenceSquares = 0, shareSquares = 0;
   std::vector<double> values(static_cast<size_t>(columns));
   for (const Sequence &sequence : sequences) {
     for (int64_t query = 0; query < sequence.queries; ++query) {
@@ -108,11 +108,14 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
           rowError += (value - row[c]) * (value - row[c]);
           rowReference += row[c] * row[c];
         }
-        if (gradient && !gradient->terms.empty())
-          rowReference = std::max(rowReference, gradient->shareOfTerms * gradient->shareOfTerms *
-                                                    gradient->terms[(sequence.firstRow + query) * heads + head]);
         errorSquares += rowError;
         referenceSquares += rowReference;
+        if (gradient && !gradient->terms.empty()) {
+          const double share = gradient->shareOfTerms * gradient->shareOfTerms *
+                               gradient->terms[(sequence.firstRow + query) * heads + head];
+          shareSquares += share;
+          rowReference = std::max(rowReference, share);
+        }
         // If all that counts is a reference row of zeros, no error at all is allowed.
         const double ratio = rowError == 0 ? 0 : std::sqrt(rowError / std::max(rowReference, leastSquare));
         if (!(ratio <= report.worstRow)) {
@@ -123,7 +126,7 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
       }
     }
   }
-  report.relativeRms = errorSquares == 0 ? 0 : std::sqrt(errorSquares / referenceSquares);
+  report.relativeRms = errorSquares == 0 ? 0 : std::sqrt(errorSquares / std::max(referenceSquares, shareSquares));
   if (std::isnan(report.relativeRms))
     report.relativeRms = kInfinity;
   return report;

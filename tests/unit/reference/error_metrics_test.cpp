@@ -130,5 +130,26 @@ TEST(CompareRows, TakesAnyNumberOfHeadsAndColumns) {
   EXPECT_EQ(error.worstHead, 2);
 }
 
+// A row of a gradient that cancels is compared with a share of its terms, and the tensor with its own norm, unless the
+// tensor cancels as a whole.
+TEST(CompareRows, OnlyATensorThatCancelsIsComparedWithItsTerms) {
+  std::mt19937_64 random(test::freshSeed());
+  const DrawnLengths lengths = packedLengths({4}, {4}, {});
+  const OwnedTensor gradient = drawTensor(random, DType::kF32, 1, 4, 1, 3);
+  const std::vector<double> got = readRows(lengths.sequences, gradient.view(), 1, 3);
+  std::vector<double> expected = got, terms = {0, 0, 0, 10000};
+  expected[11] += 0.5; // in the last row, whose terms have the norm 100
+  const auto reportOf = [&](const std::vector<double> &reference) {
+    return compareRows(lengths.sequences, 1, 3, reference, gradient.view(), GradientRows{.terms = terms});
+  };
+  double squares = 0;
+  for (const double value : expected)
+    squares += value * value;
+  EXPECT_NEAR(reportOf(expected).relativeRms, 0.5 / std::max(std::sqrt(squares), 2.0), 1e-6);
+  terms[3] = 1e8;
+  EXPECT_NEAR(reportOf(expected).relativeRms, 0.5 / 200, 1e-6);
+  EXPECT_NEAR(reportOf(expected).worstRow, 0.5 / 200, 1e-6);
+}
+
 } // namespace
 } // namespace nsa::reference
