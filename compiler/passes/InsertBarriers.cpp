@@ -186,10 +186,17 @@ private:
   void visitRegions(Operation &op) {
     bool isReadAfter = isBeingRead;
     Accesses before = accesses, after;
-    // A loop may have no iteration, and an iteration follows another one.
+    // A loop may have no iteration, and an iteration follows another one. Where iterations need not wait for each
+    // other, one barrier in front of the loop is enough.
     if (isa<scf::ForOp>(op)) {
+      const Accesses own = accessesOf(op);
+      if (own.mustFollow(accesses) && !own.mustFollow(own)) {
+        builder.setInsertionPoint(&op);
+        makeBarrier();
+        before = accesses;
+      }
       after = before;
-      before.add(accessesOf(op));
+      before.add(own);
     }
     for (Region &region : op.getRegions()) {
       accesses = before;

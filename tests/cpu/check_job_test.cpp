@@ -113,7 +113,7 @@ TEST_F(CheckJob, GradientsOfAttentionHaveTheNamesOfTheFilesTensors) {
       const std::string error = test::readFile(scratch.file("stderr"));
       EXPECT_NE(
           error.find("invalid argument: --input = " + renamed +
-                     ": must have the 'out' and 'lse' of the forward pass of its queries, keys and values: out: "),
+                     ": must have the 'out' and 'lse' of the forward pass of its other tensors under --config: out: "),
           std::string::npos)
           << error;
       EXPECT_FALSE(std::filesystem::exists(output));

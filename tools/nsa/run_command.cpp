@@ -73,7 +73,7 @@ Status verdictOf(const OperatorCheck &check, const OperatorInputs &inputs, const
       return Status::invalid("--input", inputPath,
                              std::string("must have the ") +
                                  (def.isWholeGradient() ? "'o_*', 'lse_*', 'k_comp' and 'v_comp'" : "'out' and 'lse'") +
-                                 " of the forward pass of its queries, keys and values: " + faultsOf(saved),
+                                 " of the forward pass of its other tensors under --config: " + faultsOf(saved),
                              "the forward operator writes them with --all-outputs; no output was written");
   return notWithin("the result", faultsOf(check));
 }
@@ -97,6 +97,7 @@ Status run(const RunFlags &flags) {
       runOnDevice(inputs, flags.engine.settings, flags.check || flags.decodeLast > 0 ? allOutputs(flags.op) : written));
 
   nlohmann::json report = runReport(inputs, ran);
+  report["ignored"] = file.ignored;
   Status verdict;
   if (flags.check) {
     progress.step("checking every output against the fp64 reference");

@@ -1,6 +1,7 @@
 #include "tools/nsa/run_report.h"
 
 #include "runtime/base/signature.h"
+#include "runtime/base/text.h"
 #include "tools/nsa/command/command.h"
 #include "tools/support/operator_work.h"
 
@@ -164,6 +165,8 @@ void printRunReport(const nlohmann::json &report) {
              millisecondsText(report["milliseconds"].value(phase, 0.0));
   printText("time     %s\n", times.c_str());
   printText("compiler %s\n", report.value("compiler_mapped", false) ? "mapped into this process" : "not mapped");
+  if (const std::vector<std::string> ignored = report.value("ignored", std::vector<std::string>()); !ignored.empty())
+    printText("ignored  tensors of the file that the operator does not read: %s\n", joined(ignored, ", ").c_str());
   if (report.contains("selecting"))
     printText("selects  %lld of %lld queries have more blocks than they may attend\n",
               report["selecting"].value("leave_blocks_out", 0LL), report["selecting"].value("queries", 0LL));

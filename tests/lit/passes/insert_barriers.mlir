@@ -426,6 +426,32 @@ func.func @ring_behind_pipeline(%x: !tile.view<bf16, 1>, %n: i32, %m: i32, %ok: 
 
 // -----
 
+// A loop that only loads what was stored in front of it waits once, and not in each iteration.
+// CHECK-LABEL: func.func @loop_of_loads
+// CHECK: tile.store
+// CHECK: tile.barrier
+// CHECK-NEXT: scf.for
+// CHECK-NOT: tile.barrier
+// CHECK: tile.load_scalar
+// CHECK: {{^ +[}]$}}
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.store
+// CHECK-NOT: tile.barrier
+func.func @loop_of_loads(%counts: !tile.view<i32, 1>, %first: i32, %past: i32, %step: i32, %ok: i1, %value: tensor<16xi32>) {
+  tile.store %value, %counts rows(%r) {
+    tile.at [%r] if %ok
+  } : tensor<16xi32>, !tile.view<i32, 1>
+  scf.for %n = %first to %past step %step : i32 {
+    %number = tile.load_scalar %counts[%n] : !tile.view<i32, 1>
+  }
+  tile.store %value, %counts rows(%r) {
+    tile.at [%r] if %ok
+  } : tensor<16xi32>, !tile.view<i32, 1>
+  return
+}
+
+// -----
+
 // What one thread stored to a tensor, another one may load, in the next iteration too, and what one loaded, another one may
 // store to. Other tensors need no barrier. A choice between two tensors may be either of them.
 // CHECK-LABEL: func.func @inout

@@ -83,6 +83,7 @@ TEST(OperatorFile, WhatTheOperatorDoesNotReadIsIgnored) {
     EXPECT_FALSE(file->inputs.spec.keyOffset) << config;
     EXPECT_EQ(file->inputs.spec.pageSize, 0) << config;
     EXPECT_FALSE(file->inputs.tensors.contains(TensorName::kKOffset)) << config;
+    EXPECT_EQ(file->ignored, std::vector<std::string>{"k_offset"}) << config;
   }
 }
 
@@ -333,6 +334,8 @@ std::vector<Wrong> wrongFiles() {
   };
   add("RankOfIndex", Operator::kSelBwd, listed({200}), "{}",
       "block_index = [200]: must be [kv_heads, places] or [batch, kv_heads, places]");
+  add("NoSavedLse", Operator::kSelBwd, without(listed({2, 200}), "lse"), "{}",
+      "lse = absent: must be in the file (hint: the operator sel writes it with --all-outputs)");
   add("HeadsOfIndex", Operator::kSelBwd, listed({3, 200}), "{}",
       "block_index = [3, 200]: dimension 0 must be 2 (kv_heads, as in k)");
   add("Rank", kWin, with(window(), "q", tensor({20, 512})), "{}",

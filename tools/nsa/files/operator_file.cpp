@@ -79,6 +79,9 @@ public:
       NSA_RETURN_IF_ERROR(settleCache());
     result.inputs.spec = spec;
     NSA_RETURN_IF_ERROR(result.inputs.maxima.validate(spec));
+    for (const auto &[name, entry] : file.entries())
+      if (!std::ranges::any_of(result.inputs.tensors, [&](const auto &read) { return nameText(read.first) == name; }))
+        result.ignored.push_back(name);
     return std::move(result);
   }
 
@@ -128,6 +131,11 @@ private:
     const T name = hasOwn ? operand.name : operand.otherwise;
     if (result.inputs.tensors.contains(name))
       return Status::ok(); // stands for several operands
+    const OperatorDef &forward = definitionOf(definitionOf(spec.op).gradientOf);
+    const Operand *saved = forward.op == spec.op ? nullptr : forward.operandOf(name);
+    if (saved && saved->isWritten() && !file.contains(nameText(name)))
+      return Status::invalid(nameText(name), "absent", "must be in the file",
+                             "the operator " + std::string(operatorName(forward.op)) + " writes it with --all-outputs");
     NSA_ASSIGN_OR_RETURN(HostTensor tensor, file.read(nameText(name)));
     NSA_RETURN_IF_ERROR(checkType(name, tensor));
     NSA_RETURN_IF_ERROR(checkLead(name, tensor));

@@ -15,12 +15,14 @@ struct OperatorFile {
   // True if the tensors in the file have no batch dimension and the file has no lengths, so that a batch dimension of 1
   // was added in front.
   bool withoutBatch = false;
+  // The tensors of the file that the operator does not read.
+  std::vector<std::string> ignored;
 };
 
 // Reads the inputs. Tensors with a batch dimension in front are in the dense layout. Tensors without a batch dimension
 // are in the packed layout if the file has cu_seqlens_q or cu_seqlens_k, and are otherwise one sequence in the dense
 // layout. The operator combine has no tensors cu_seqlens, so for combine the configuration says whether the layout is
-// packed. Tensors of the file that the operator does not read are ignored.
+// packed.
 Result<OperatorFile> readOperatorFile(Operator op, const ConfigFile &config, const SafetensorsFile &file);
 
 } // namespace nsa::tools
