@@ -145,8 +145,8 @@ TEST_F(CheckJob, WhatTheGradientOfNsaTakesIsThatOfTheForwardPass) {
   run(jobOf(wrong), 1);
   const std::string error = test::readFile(scratch.file("stderr"));
   EXPECT_NE(error.find("invalid argument: --input = " + wrong +
-                       ": must have the 'o_*', 'lse_*', 'k_comp' and 'v_comp' of the forward pass of its queries, keys "
-                       "and values: o_win: "),
+                       ": must have the 'o_*', 'lse_*', 'k_comp' and 'v_comp' of the forward pass of its other tensors "
+                       "under --config: o_win: "),
             std::string::npos)
       << error;
   EXPECT_FALSE(std::filesystem::exists(output));

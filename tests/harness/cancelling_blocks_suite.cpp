@@ -4,7 +4,9 @@
 #include "tools/reference/elements.h"
 #include "tools/support/operator_check.h"
 
+#include <array>
 #include <cmath>
+#include <random>
 #include <set>
 
 namespace nsa::test {
@@ -20,8 +22,9 @@ class BlocksThatCancel : public OperatorTest {
 protected:
   static constexpr int64_t kSequences = 16, kQueries = 8, kKeys = 23;
 
-  OperatorInputs draw(CmpKind kind, DType dtype) {
+  OperatorInputs draw(CmpKind kind, DType dtype, Layout layout) {
     Spec own = smallSpec(Operator::kNsaBwd, dtype);
+    own.layout = layout;
     own.branches = kBranchCmp;
     own.gate = Gate::kValue;
     own.cmpBlock = own.cmpStride = own.selBlock = 16;
@@ -50,6 +53,17 @@ protected:
     return inputs;
   }
 
+  NamedTensors runInFloats(const OperatorInputs &inputs, const std::set<T> &gradients) {
+    tools::HeldOutputs inFloats;
+    for (const T name : gradients)
+      inFloats[name] = {.content =
+                            tools::HostTensor::make(DType::kF32, tools::shapeOf(inputs.spec, name, inputs.extents))};
+    Result<tools::RunResult> result =
+        tools::runOnce(session->accelerator(), plan(inputs.spec, inputs.maxima).get(), inputs, gradients, {}, inFloats);
+    EXPECT_TRUE(result) << result.status().toString();
+    return std::move(result->outputs);
+  }
+
   // Element i of a gradient.
   double expected(const OperatorInputs &inputs, T name, int64_t i) const {
     const Spec &own = inputs.spec;
@@ -59,10 +73,11 @@ protected:
       const int64_t row = time / kKeys * own.kvHeads + head;
       return time % kKeys < own.cmpBlock ? ofTokens[static_cast<size_t>(row * own.vDim + i % own.vDim)] : 0;
     }
-    if (name == T::kDB1V) {
+    if (name == T::kDB1V || name == T::kDW1V) {
       double total = 0;
       for (int64_t column = 0; column < own.vDim; ++column)
-        total += sums[static_cast<size_t>(column)] * elementOf(inputs.tensors.at(T::kW2V), i * own.vDim + column);
+        total += sums[static_cast<size_t>(column)] *
+                 elementOf(inputs.tensors.at(T::kW2V), i % own.mlpHidden * own.vDim + column);
       return total;
     }
     return name == T::kDW2V ? 64 * sum : sum;
@@ -78,29 +93,49 @@ TEST_F(BlocksThatCancel, LeaveTheirDigits) {
     std::set<T> gradients;
   } kinds[] = {{CmpKind::kMean, {T::kDVCmp}},
                {CmpKind::kLinear, {T::kDBV, T::kDWV}},
-               {CmpKind::kMlp, {T::kDB1V, T::kDB2V, T::kDW2V}}};
-  for (const auto &[kind, gradients] : kinds)
-    for (const DType dtype : {DType::kBf16, DType::kF16}) {
-      const OperatorInputs inputs = draw(kind, dtype);
-      tools::HeldOutputs inFloats;
-      for (const T name : gradients)
-        inFloats[name] = {.content =
-                              tools::HostTensor::make(DType::kF32, tools::shapeOf(inputs.spec, name, inputs.extents))};
-      const Result<tools::RunResult> result = tools::runOnce(
-          session->accelerator(), plan(inputs.spec, inputs.maxima).get(), inputs, gradients, {}, inFloats);
-      ASSERT_TRUE(result) << result.status().toString();
-      for (const T name : gradients) {
-        SCOPED_TRACE(std::string(tensorName(name)) + " " + std::string(dtypeName(dtype)));
-        const tools::HostTensor &got = result->outputs.at(name);
-        double errors = 0, squares = 0;
-        for (int64_t i = 0; i < got.elements(); ++i) {
-          const double wanted = expected(inputs, name, i);
-          errors += std::pow(elementOf(got, i) - wanted, 2);
-          squares += wanted * wanted;
+               {CmpKind::kMlp, {T::kDB1V, T::kDW1V, T::kDB2V, T::kDW2V}}};
+  for (const Layout layout : {Layout::kDense, Layout::kPacked})
+    for (const auto &[kind, gradients] : kinds)
+      for (const DType dtype : {DType::kBf16, DType::kF16}) {
+        const OperatorInputs inputs = draw(kind, dtype, layout);
+        const NamedTensors got = runInFloats(inputs, gradients);
+        for (const T name : gradients) {
+          SCOPED_TRACE(std::string(tensorName(name)) + " " + std::string(dtypeName(dtype)) + " " +
+                       std::string(layoutName(layout)));
+          double errors = 0, squares = 0;
+          for (int64_t i = 0; i < got.at(name).elements(); ++i) {
+            const double wanted = expected(inputs, name, i);
+            errors += std::pow(elementOf(got.at(name), i) - wanted, 2);
+            squares += wanted * wanted;
+          }
+          EXPECT_LT(std::sqrt(errors / squares), dtype == DType::kBf16 ? 1e-3 : 1e-4);
         }
-        EXPECT_LT(std::sqrt(errors / squares), dtype == DType::kBf16 ? 1e-3 : 1e-4);
       }
-    }
+}
+
+// The gradient of a token's key is a part of the gradient of its block. If this was only what rounding left, then
+// `cmp_block` times the gradient of the token would be a number of the io type.
+TEST_F(BlocksThatCancel, HaveMoreDigitsOfKeysThanTheirType) {
+  for (const DType dtype : {DType::kBf16, DType::kF16}) {
+    SCOPED_TRACE(dtypeName(dtype));
+    OperatorInputs inputs = draw(CmpKind::kMean, dtype, Layout::kDense);
+    std::mt19937_64 random(freshSeed());
+    std::normal_distribution<double> normal;
+    for (const T name : {T::kDOut, T::kVComp})
+      for (int64_t i = 0; i < inputs.tensors.at(name).elements(); ++i)
+        reference::storeElement(dtype, inputs.tensors.at(name).bytes.data(), i, normal(random));
+    const tools::HostTensor got = runInFloats(inputs, {T::kDKCmp}).at(T::kDKCmp);
+    int64_t numbers = 0, rounded = 0;
+    std::array<std::byte, 2> element = {};
+    for (int64_t i = 0; i < got.elements(); ++i)
+      if (const double ofBlock = inputs.spec.cmpBlock * elementOf(got, i); ofBlock != 0) {
+        reference::storeElement(dtype, element.data(), 0, ofBlock);
+        ++numbers;
+        rounded += reference::loadElement(dtype, element.data(), 0) == ofBlock;
+      }
+    EXPECT_GT(numbers, 100);
+    EXPECT_LT(rounded, numbers / 4);
+  }
 }
 
 } // namespace

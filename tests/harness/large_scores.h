@@ -22,7 +22,7 @@ void expectRightScores(const OperatorInputs &inputs, const NamedTensors &outputs
 // Makes all three logits of a row large, or one so large that the others get no weight, in turns.
 void setLargeLogits(OperatorInputs &inputs);
 
-// Sets logits whose gates are near 1: 1 minus such a gate has few digits in fp32. Of a softmax one gate is.
+// Sets logits whose gates are near 1: 1 minus such a gate has few digits in fp32. A softmax has one of them.
 void setSaturatedLogits(OperatorInputs &inputs);
 
 } // namespace nsa::test

@@ -135,10 +135,13 @@ TEST(CompareRows, TakesAnyNumberOfHeadsAndColumns) {
 TEST(CompareRows, OnlyATensorThatCancelsIsComparedWithItsTerms) {
   std::mt19937_64 random(test::freshSeed());
   const DrawnLengths lengths = packedLengths({4}, {4}, {});
-  const OwnedTensor gradient = drawTensor(random, DType::kF32, 1, 4, 1, 3);
+  OwnedTensor gradient = drawTensor(random, DType::kF32, 1, 4, 1, 3);
+  // The last row is small, and its terms have the norm 100.
+  for (const int64_t column : {0, 1, 2})
+    storeElement(DType::kF32, gradient.bytes.data(), 9 + column, 0.125);
   const std::vector<double> got = readRows(lengths.sequences, gradient.view(), 1, 3);
   std::vector<double> expected = got, terms = {0, 0, 0, 10000};
-  expected[11] += 0.5; // in the last row, whose terms have the norm 100
+  expected[11] += 0.5;
   const auto reportOf = [&](const std::vector<double> &reference) {
     return compareRows(lengths.sequences, 1, 3, reference, gradient.view(), GradientRows{.terms = terms});
   };
