@@ -52,8 +52,8 @@ public:
     spec.clearUnread();
     // The rest is the tensors' to say: queryHeads and the like stay as they are where no tensor shows them. How many
     // keys decode has stands in its cache.
-    isPacked = file.contains("cu_seqlens_q") || (!decodes && file.contains("cu_seqlens_k")) ||
-               (!readsLengths(op) && config.spec.layout == Layout::kPacked);
+    isPacked = readsLengths(op) ? file.contains("cu_seqlens_q") || (!decodes && file.contains("cu_seqlens_k"))
+                                : config.spec.layout == Layout::kPacked;
   }
 
   Result<OperatorFile> run() {
