@@ -258,6 +258,7 @@ TEST(OperatorFile, ACombinationIsPackedWhereTheConfigurationOrLengthsSayIt) {
       read(Operator::kCombine, with(combined(), "cu_seqlens_q", lengths({0, 12, 20})));
   ASSERT_TRUE(withLengths) << withLengths.status().toString();
   EXPECT_EQ(withLengths->inputs.spec.layout, Layout::kPacked);
+  EXPECT_TRUE(withLengths->ignored.empty());
 }
 
 struct Wrong {

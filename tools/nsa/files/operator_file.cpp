@@ -52,8 +52,8 @@ public:
     spec.clearUnread();
     // The rest is the tensors' to say: queryHeads and the like stay as they are where no tensor shows them. How many
     // keys decode has stands in its cache.
-    isPacked = readsLengths(op) ? file.contains("cu_seqlens_q") || (!decodes && file.contains("cu_seqlens_k"))
-                                : config.spec.layout == Layout::kPacked;
+    isPacked = file.contains("cu_seqlens_q") || (!decodes && file.contains("cu_seqlens_k")) ||
+               (!readsLengths(op) && config.spec.layout == Layout::kPacked);
   }
 
   Result<OperatorFile> run() {
@@ -80,7 +80,8 @@ public:
     result.inputs.spec = spec;
     NSA_RETURN_IF_ERROR(result.inputs.maxima.validate(spec));
     for (const auto &[name, entry] : file.entries())
-      if (!std::ranges::any_of(result.inputs.tensors, [&](const auto &read) { return nameText(read.first) == name; }))
+      if (!(isPacked && name.starts_with("cu_seqlens")) && // say that the layout is packed
+          !std::ranges::any_of(result.inputs.tensors, [&](const auto &read) { return nameText(read.first) == name; }))
         result.ignored.push_back(name);
     return std::move(result);
   }

@@ -21,8 +21,7 @@ struct OperatorFile {
 
 // Reads the inputs. Tensors with a batch dimension in front are in the dense layout. Tensors without a batch dimension
 // are in the packed layout if the file has cu_seqlens_q or cu_seqlens_k, and are otherwise one sequence in the dense
-// layout. The operator combine has no tensors cu_seqlens, so for combine the configuration says whether the layout is
-// packed.
+// layout. The operator combine reads no lengths. It is packed if the file has some, or if the configuration says so.
 Result<OperatorFile> readOperatorFile(Operator op, const ConfigFile &config, const SafetensorsFile &file);
 
 } // namespace nsa::tools
