@@ -69,4 +69,10 @@ bool isZeroGradient(const Spec &spec, TensorName name) {
          isAskedFor(spec, part);
 }
 
+const OperatorDef *writerOf(Operator gradient, TensorName name) {
+  const OperatorDef &forward = definitionOf(definitionOf(gradient).gradientOf);
+  const Operand *written = forward.operandOf(name);
+  return forward.op != gradient && written && written->isWritten() ? &forward : nullptr;
+}
+
 } // namespace nsa

@@ -17,4 +17,7 @@ bool takes(const Spec &spec, TensorName name);
 // a gradient, and all its rows become 0 (docs/specification.md 9).
 bool isZeroGradient(const Spec &spec, TensorName name);
 
+// Returns the operator of the forward pass that writes a tensor which a gradient reads, or nullptr if none does.
+const OperatorDef *writerOf(Operator gradient, TensorName name);
+
 } // namespace nsa

@@ -111,23 +111,15 @@ private:
     return isRead(name) || (definitionOf(spec.op).isWholeGradient() && tensors.find(name));
   }
 
-  // A hint which operator of the forward pass writes what a gradient reads; empty: none does.
-  std::string writerOf(TensorName name) const {
-    const OperatorDef &forward = definitionOf(definitionOf(spec.op).gradientOf);
-    const Operand *written = forward.operandOf(name);
-    return forward.op != spec.op && written && written->isWritten()
-               ? "the operator " + std::string(operatorName(forward.op)) + " writes it"
-               : "";
-  }
-
   Status checkPresence(const Operand &operand) const {
     if (operand.isOptional() || boundName(operand))
       return Status::ok();
+    const OperatorDef *writer = writerOf(spec.op, operand.name);
     const Operand *of = differentiated(operand);
     return BoundTensors::broken(
         of && tensors.find(of->name) ? operand.name : operand.otherwise, "", "absent",
         operand.name == TensorName::kKOffset ? "must be bound, because the spec's key_offset is 1" : "must be bound",
-        writerOf(operand.name));
+        writer ? "the operator " + std::string(writer->name) + " writes it" : "");
   }
 
   Status checkPresence() const {

@@ -8,15 +8,6 @@
 
 namespace nsa {
 
-namespace {
-
-// Element i of a rank-1 int32 view.
-int64_t lengthAt(const ViewSlots &view, int64_t i) {
-  return static_cast<const int32_t *>(view.data)[i * view.strides[0]];
-}
-
-} // namespace
-
 Status checkHostOffsets(const char *name, const ViewSlots &view, int64_t batch, int64_t total, const char *totalName) {
   auto broken = [&](int64_t i, std::string rule) {
     return Status::invalid(std::string(name) + "[" + std::to_string(i) + "]", std::to_string(lengthAt(view, i)),

@@ -7,6 +7,11 @@
 
 namespace nsa {
 
+// Element i of a rank-1 int32 view in host memory.
+inline int64_t lengthAt(const ViewSlots &view, int64_t i) {
+  return static_cast<const int32_t *>(view.data)[i * view.strides[0]];
+}
+
 // Checks the numbers in K_OFFSET, and in a packed call those in CU_SEQLENS_Q and CU_SEQLENS_K. In a call of decode,
 // also checks CACHE_SEQLENS, and for each sequence with new tokens the entries of BLOCK_TABLE for the pages of all its
 // tokens.

@@ -1,6 +1,7 @@
 #include "runtime/engine/call/host_lists.h"
 
 #include "runtime/base/device_status.h"
+#include "runtime/engine/call/host_lengths.h"
 
 #include <string>
 #include <vector>
@@ -17,14 +18,11 @@ struct HostSequence {
 std::vector<HostSequence> sequencesOf(const CallRules &rules, const Call &call) {
   std::vector<HostSequence> sequences;
   const bool packed = rules.spec.layout == Layout::kPacked;
-  const auto offset = [](const ViewSlots &view, int64_t i) -> int64_t {
-    return static_cast<const int32_t *>(view.data)[i * view.strides[0]];
-  };
   const ViewSlots &q = call[TensorName::kCuSeqlensQ], &k = call[TensorName::kCuSeqlensK];
   for (int64_t i = 0; i < call.sizes.batch; ++i)
     if (packed)
-      sequences.push_back(
-          {i, 0, offset(q, i), offset(q, i + 1) - offset(q, i), offset(k, i), offset(k, i + 1) - offset(k, i)});
+      sequences.push_back({i, 0, lengthAt(q, i), lengthAt(q, i + 1) - lengthAt(q, i), lengthAt(k, i),
+                           lengthAt(k, i + 1) - lengthAt(k, i)});
     else
       sequences.push_back({i, i, 0, static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kSeqlenQ)]), 0,
                            static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kSeqlenK)])});

@@ -132,11 +132,9 @@ private:
     const T name = hasOwn ? operand.name : operand.otherwise;
     if (result.inputs.tensors.contains(name))
       return Status::ok(); // stands for several operands
-    const OperatorDef &forward = definitionOf(definitionOf(spec.op).gradientOf);
-    const Operand *saved = forward.op == spec.op ? nullptr : forward.operandOf(name);
-    if (saved && saved->isWritten() && !file.contains(nameText(name)))
+    if (const OperatorDef *writer = writerOf(spec.op, name); writer && !file.contains(nameText(name)))
       return Status::invalid(nameText(name), "absent", "must be in the file",
-                             "the operator " + std::string(operatorName(forward.op)) + " writes it with --all-outputs");
+                             "the operator " + std::string(writer->name) + " writes it with --all-outputs");
     NSA_ASSIGN_OR_RETURN(HostTensor tensor, file.read(nameText(name)));
     NSA_RETURN_IF_ERROR(checkType(name, tensor));
     NSA_RETURN_IF_ERROR(checkLead(name, tensor));
