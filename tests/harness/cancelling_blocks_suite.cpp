@@ -34,7 +34,7 @@ protected:
     const std::vector<int64_t> queries(kSequences, kQueries), keys(kSequences, kKeys);
     OperatorInputs inputs = tools::drawInputs(own, {queries, keys}, freshSeed());
     for (const auto &[name, value] :
-         {std::pair{T::kGates, 1}, {T::kVCmp, 1}, {T::kPeV, 0}, {T::kW1V, 0}, {T::kB1V, 64}})
+         {std::pair{T::kGates, 1}, {T::kVCmp, 1}, {T::kPeK, 0}, {T::kPeV, 0}, {T::kW1V, 0}, {T::kB1V, 64}})
       if (auto found = inputs.tensors.find(name); found != inputs.tensors.end())
         fill(dtype, found->second.bytes, value);
     tools::HostTensor &dOut = inputs.tensors.at(T::kDOut);
@@ -113,29 +113,39 @@ TEST_F(BlocksThatCancel, LeaveTheirDigits) {
       }
 }
 
-// The gradient of a token's key is a part of the gradient of its block. If this was only what rounding left, then
-// `cmp_block` times the gradient of the token would be a number of the io type.
+// The gradient of a token's key is the cmp_block-th part of the gradient of its block. Where one block alone has tokens
+// that are not 0, and these are 1, a row of dW is the gradient of this block. If either gradient were what rounding
+// left, it would be a number of the io type.
 TEST_F(BlocksThatCancel, HaveMoreDigitsOfKeysThanTheirType) {
-  for (const DType dtype : {DType::kBf16, DType::kF16}) {
-    SCOPED_TRACE(dtypeName(dtype));
-    OperatorInputs inputs = draw(CmpKind::kMean, dtype, Layout::kDense);
-    std::mt19937_64 random(freshSeed());
-    std::normal_distribution<double> normal;
-    for (const T name : {T::kDOut, T::kVComp})
-      for (int64_t i = 0; i < inputs.tensors.at(name).elements(); ++i)
-        reference::storeElement(dtype, inputs.tensors.at(name).bytes.data(), i, normal(random));
-    const tools::HostTensor got = runInFloats(inputs, {T::kDKCmp}).at(T::kDKCmp);
-    int64_t numbers = 0, rounded = 0;
-    std::array<std::byte, 2> element = {};
-    for (int64_t i = 0; i < got.elements(); ++i)
-      if (const double ofBlock = inputs.spec.cmpBlock * elementOf(got, i); ofBlock != 0) {
-        reference::storeElement(dtype, element.data(), 0, ofBlock);
-        ++numbers;
-        rounded += reference::loadElement(dtype, element.data(), 0) == ofBlock;
+  for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear})
+    for (const DType dtype : {DType::kBf16, DType::kF16}) {
+      SCOPED_TRACE(std::string(cmpKindName(kind)) + " " + std::string(dtypeName(dtype)));
+      OperatorInputs inputs = draw(kind, dtype, Layout::kDense);
+      std::mt19937_64 random(freshSeed());
+      std::normal_distribution<double> normal;
+      for (const T name : {T::kDOut, T::kVComp})
+        for (int64_t i = 0; i < inputs.tensors.at(name).elements(); ++i)
+          reference::storeElement(dtype, inputs.tensors.at(name).bytes.data(), i, normal(random));
+      const Spec &own = inputs.spec;
+      tools::HostTensor &keys = inputs.tensors.at(T::kKCmp);
+      for (int64_t i = 0; kind == CmpKind::kLinear && i < keys.elements(); ++i) {
+        const bool isOfFirst = i / own.qkDim % own.kvHeads == 0 && i / own.qkDim / own.kvHeads < kKeys;
+        reference::storeElement(dtype, keys.bytes.data(), i, isOfFirst ? 1 : 0);
       }
-    EXPECT_GT(numbers, 100);
-    EXPECT_LT(rounded, numbers / 4);
-  }
+      const T name = kind == CmpKind::kMean ? T::kDKCmp : T::kDWK;
+      const double blocks = kind == CmpKind::kMean ? own.cmpBlock : 1;
+      const tools::HostTensor got = runInFloats(inputs, {name}).at(name);
+      int64_t numbers = 0, rounded = 0;
+      std::array<std::byte, 2> element = {};
+      for (int64_t i = 0; i < got.elements(); ++i)
+        if (const double ofBlock = blocks * elementOf(got, i); ofBlock != 0) {
+          reference::storeElement(dtype, element.data(), 0, ofBlock);
+          ++numbers;
+          rounded += reference::loadElement(dtype, element.data(), 0) == ofBlock;
+        }
+      EXPECT_GT(numbers, 100);
+      EXPECT_LT(rounded, numbers / 4);
+    }
 }
 
 } // namespace

@@ -92,9 +92,9 @@ TEST_P(CommonParts, OfSelectedAttention) {
 }
 
 // What all tokens or hidden values have in common is multiplied with what rounding leaves of the sum of the gradients
-// of compressed keys, which is 0.
+// of compressed keys, which is 0. With larger means a GPU misses the limits in 16 bits, because it rounds dS, too.
 TEST_P(CommonParts, OfWhatIsMultipliedWithWeights) {
-  for (const auto &[kind, name, mean] : {std::tuple{CmpKind::kLinear, T::kKCmp, 16}, {CmpKind::kMlp, T::kB1K, 1}}) {
+  for (const auto &[kind, name, mean] : {std::tuple{CmpKind::kLinear, T::kKCmp, 2}, {CmpKind::kMlp, T::kB1K, 1}}) {
     SCOPED_TRACE(cmpKindName(kind));
     Spec spec = smallSpec(Operator::kNsaBwd, dtype());
     spec.branches = kBranchCmp | kBranchWin;

@@ -154,7 +154,7 @@ constexpr Mutant kMutants[] = {
      .file = "tile/compress_weights_bwd.tile",
      .before = "for turn in (dtype != fp32 && rests.present ?",
      .after = "for turn in (dtype != fp32 && rests.present && !of_keys ?",
-     .tests = "Types/CommonParts.OfWhatIsMultipliedWithWeights/bf16"},
+     .tests = "BlocksThatCancel.HaveMoreDigitsOfKeysThanTheirType"},
     {.name = "compress-weights-bwd-rests-of-the-first-product-dropped",
      .operators = "nsa_bwd",
      .file = "tile/compress_weights_bwd.tile",
