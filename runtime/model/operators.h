@@ -104,6 +104,7 @@ enum KernelConstant : uint32_t {
   kSegmentConstant = 16, // segment: the blocks that `rank` compares at once
   kSlotsConstant = 32,   // slots: the partial results of a query
   kStepConstant = 64,    // branches, pairs, room: a step of decode in one launch
+  kSplitConstant = 128,  // split_ds: dS enters a product as a sum of two numbers of the io type
 };
 
 // Which keys a query of an operator meets.

@@ -21,6 +21,10 @@ using Fixed = std::map<std::string, std::string>;
 Fixed blocksOf(const char *block, const char *stride) {
   return {{"group", "16"}, {"cmp_block", block}, {"cmp_stride", stride}};
 }
+Fixed withSplitDs(Fixed fixed) {
+  fixed.emplace("split_ds", "1");
+  return fixed;
+}
 Fixed compressionOf(const char *kind, const char *hidden) {
   return {{"cmp_block", "32"},
           {"cmp_stride", "16"},
@@ -33,6 +37,7 @@ const Gradient kGradients[] = {
     {"attention_dq", "attention_dq", blocksOf("32", "16")},
     {"attention_dkv", "attention_dkv", blocksOf("1", "1")},
     {"attention_dkv", "attention_dkv", blocksOf("32", "16")},
+    {"attention_dkv", "attention_dkv", withSplitDs(blocksOf("32", "16"))},
     {"sel_dq", "sel_dq", {{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"sel_dq_slots", "sel_dq_slots", {{"group", "1"}, {"sel_block", "64"}, {"sel_count", "16"}}},
     {"sel_dkv", "sel_dkv", {{"group", "16"}, {"sel_block", "64"}, {"sel_count", "16"}}},

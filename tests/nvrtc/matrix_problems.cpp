@@ -172,6 +172,11 @@ std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
                 {"cmp_stride", compressed ? "16" : "1"}});
   for (const char *op : {"attention_dq", "attention_dkv"})
     calls.push_back(callOf(op, fixed));
+  if (compressed && std::string_view(shape.dtype) != "fp32") {
+    Fixed split = fixed;
+    split.emplace("split_ds", "1");
+    calls.push_back(callOf("attention_dkv", split));
+  }
   for (const char *field : {"qk_dim", "cmp_block", "cmp_stride"})
     fixed.erase(field);
   calls.push_back(callOf("deltas", fixed));

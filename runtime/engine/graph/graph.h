@@ -106,6 +106,8 @@ enum class Buffer : uint8_t {
   // weights and biases.
   kHK,
   kHV,
+  kHRestK, // what the rounding of kHK took from it
+  kHRestV,
   kDzK,
   kDzV,
   kDzRestK, // what the rounding of kDzK took from it

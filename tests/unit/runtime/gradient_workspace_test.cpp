@@ -90,7 +90,7 @@ struct GradientSizes {
   void addWeights() {
     const int64_t hidden = s.cmpKind == CmpKind::kMlp ? s.mlpHidden : 0, dims = int64_t{s.qkDim} + s.vDim;
     if (hidden > 0)
-      for (int i = 0; i < (element == 2 ? 6 : 4); ++i)
+      for (int i = 0; i < (element == 2 ? 8 : 4); ++i)
         pieces.push_back(m.batch * blocks * s.kvHeads * hidden * element);
     if (s.cmpKind == CmpKind::kMean)
       return;

@@ -252,6 +252,30 @@ TEST(Pipeline, ACacheMayHaveATypeOfItsOwn) {
     EXPECT_EQ(step.spec.types().of(TensorRole::kKeyValue), DType::kBf16);
 }
 
+// The gradients of phi's weights need a sum of dS that tokens and the sums of the selected branch do not need.
+TEST(Pipeline, DsIsSplitForCompressedKeysWhosePhiHasWeights) {
+  for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
+    for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
+      SCOPED_TRACE(std::string(cmpKindName(kind)) + " " + std::string(dtypeName(dtype)));
+      Spec spec = nsa128();
+      spec.op = Operator::kNsaBwd;
+      spec.cmpKind = kind;
+      spec.mlpHidden = 64;
+      spec.dtype = dtype;
+      std::set<Role> split;
+      for (const Step &step : stepsOf(spec, lengths(4096)))
+        if (Problem::make(step.spec, step.maxima).fixed().contains("split_ds"))
+          split.insert(step.role);
+      const bool isSplit = kind != CmpKind::kMean && dtype != DType::kF32;
+      EXPECT_EQ(split, isSplit ? std::set{Role::kDkvCmp} : std::set<Role>{});
+      for (const Operator op : {Operator::kDenseBwd, Operator::kCmpBwd}) {
+        spec.op = op;
+        for (const Step &step : stepsOf(spec, lengths(4096)))
+          EXPECT_FALSE(Problem::make(step.spec, step.maxima).fixed().contains("split_ds")) << operatorName(op);
+      }
+    }
+}
+
 // The kernels of a gradient of compression follow from the kind, and its workspace is the formula of docs/operators.md.
 TEST(Pipeline, GradientsOfCompressionHaveTheKernelsOfTheirKind) {
   Spec spec = nsa128();
@@ -274,7 +298,7 @@ TEST(Pipeline, GradientsOfCompressionHaveTheKernelsOfTheirKind) {
   EXPECT_EQ(mlp.parts.weights, 1);
   const int64_t hidden = align(spec.compressedBlocks(4096) * spec.kvHeads * 256 * 2);
   EXPECT_EQ(static_cast<int64_t>(mlp.bytes),
-            align(32) + 6 * hidden + align(4 * (2 * 32 * 128 + 2 * 256) * 256) + 4 * 4 * 256);
+            align(32) + 8 * hidden + align(4 * (2 * 32 * 128 + 2 * 256) * 256) + 4 * 4 * 256);
   spec.dtype = DType::kF32; // nothing is rounded
   EXPECT_EQ(static_cast<int64_t>(WorkspaceLayout(spec, maxima, 0, true).bytes),
             align(32) + 4 * 2 * hidden + align(4 * (2 * 32 * 128 + 2 * 256) * 256) + 4 * 4 * 256);
