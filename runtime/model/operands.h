@@ -172,16 +172,14 @@ inline constexpr V kSumPartsViews[] = {V::kDkParts,  V::kDvParts,  V::kDK,      
                                        V::kDkPieces, V::kDvPieces, V::kDkBlocks, V::kDvBlocks, V::kBlockIndex,
                                        V::kDKRest,   V::kDVRest};
 
-inline constexpr V kCompressDzViews[] = {V::kK,       V::kV,       V::kPeK,    V::kPeV,    V::kW1K,    V::kW1V,
-                                         V::kB1K,     V::kB1V,     V::kW2K,    V::kW2V,    V::kDKComp, V::kDVComp,
-                                         V::kHK,      V::kHV,      V::kHRestK, V::kHRestV, V::kDzK,    V::kDzV,
-                                         V::kDzRestK, V::kDzRestV, V::kDKRest, V::kDVRest};
+inline constexpr V kCompressDzViews[] = {V::kK,   V::kV,   V::kPeK,     V::kPeV,     V::kW1K,    V::kW1V,   V::kB1K,
+                                         V::kB1V, V::kW2K, V::kW2V,     V::kDKComp,  V::kDVComp, V::kHK,    V::kHV,
+                                         V::kDzK, V::kDzV, V::kDzRestK, V::kDzRestV, V::kDKRest, V::kDVRest};
 inline constexpr V kCompressDxViews[] = {V::kDzK, V::kDzV, V::kDzRestK, V::kDzRestV,  V::kWK,
                                          V::kWV,  V::kDK,  V::kDV,      V::kDkBlocks, V::kDvBlocks};
-inline constexpr V kCompressDwViews[] = {V::kK,       V::kV,      V::kDzK,    V::kDzV,        V::kDzRestK,
-                                         V::kDzRestV, V::kHK,     V::kHV,     V::kHRestK,     V::kHRestV,
-                                         V::kDKComp,  V::kDVComp, V::kDKRest, V::kDVRest,     V::kDWK,
-                                         V::kDWV,     V::kDW2K,   V::kDW2V,   V::kWeightParts};
+inline constexpr V kCompressDwViews[] = {V::kK,   V::kV,   V::kDzK,    V::kDzV,    V::kDzRestK,    V::kDzRestV,
+                                         V::kHK,  V::kHV,  V::kDKComp, V::kDVComp, V::kDKRest,     V::kDVRest,
+                                         V::kDWK, V::kDWV, V::kDW2K,   V::kDW2V,   V::kWeightParts};
 inline constexpr V kCompressDbViews[] = {V::kDzK,    V::kDzV,    V::kDzRestK, V::kDzRestV,     V::kDKComp,
                                          V::kDVComp, V::kDKRest, V::kDVRest,  V::kBiasElements};
 inline constexpr V kCompressSumsViews[] = {

@@ -180,7 +180,7 @@ TEST_F(GradientComparisons, AWrongKernelIsFoundInItsPart) {
   } mistakes[] = {
       {"tile/attention_dq.tile", "(dq - rest * mean_key) * scale,", "dq - rest * mean_key,", {"dq_cmp", "dq_win"}},
       {"tile/attention_dq.tile",
-       "store delta_next[place] = delta_row + rest",
+       "store delta_next[place] = delta_row + error_of_delta",
        "store delta_next[place] = delta_row",
        {"dq_cmp", "dq_win"},
        true},

@@ -35,6 +35,7 @@ Fixed compressionOf(const char *kind, const char *hidden) {
 const Gradient kGradients[] = {
     {"attention_dq", "attention_dq", blocksOf("1", "1")},
     {"attention_dq", "attention_dq", blocksOf("32", "16")},
+    {"attention_dq", "attention_dq", withSplitDs(blocksOf("32", "16"))},
     {"attention_dkv", "attention_dkv", blocksOf("1", "1")},
     {"attention_dkv", "attention_dkv", blocksOf("32", "16")},
     {"attention_dkv", "attention_dkv", withSplitDs(blocksOf("32", "16"))},

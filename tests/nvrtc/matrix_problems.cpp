@@ -170,12 +170,12 @@ std::vector<CompileCall> gradientCalls(const Shape &shape, bool compressed) {
   fixed.insert({{"v_dim", std::to_string(shape.vDim)},
                 {"cmp_block", compressed ? "32" : "1"},
                 {"cmp_stride", compressed ? "16" : "1"}});
-  for (const char *op : {"attention_dq", "attention_dkv"})
+  Fixed split = fixed;
+  split.emplace("split_ds", "1");
+  for (const char *op : {"attention_dq", "attention_dkv"}) {
     calls.push_back(callOf(op, fixed));
-  if (compressed && std::string_view(shape.dtype) != "fp32") {
-    Fixed split = fixed;
-    split.emplace("split_ds", "1");
-    calls.push_back(callOf("attention_dkv", split));
+    if (compressed && std::string_view(shape.dtype) != "fp32")
+      calls.push_back(callOf(op, split));
   }
   for (const char *field : {"qk_dim", "cmp_block", "cmp_stride"})
     fixed.erase(field);

@@ -18,9 +18,9 @@ inline void dropActivation(Spec &step, const Spec &) { step.mlpActivation = Acti
 // What the kernels read and write. Most of them know one product of tokens and weights, which is the first one of a
 // perceptron: dz is the gradient of what it gives.
 struct CompressGradientBindings {
-  std::array<Binding, 22> dz;
+  std::array<Binding, 20> dz;
   std::array<Binding, 12> dx;
-  std::array<Binding, 25> dw;
+  std::array<Binding, 23> dw;
   std::array<Binding, 13> db;
   std::array<Binding, 22> sums;
 
@@ -42,8 +42,6 @@ struct CompressGradientBindings {
     const Binding ofKeysRest = {.view = View::kDKRest, .buffer = dKRest},
                   ofValuesRest = {.view = View::kDVRest, .buffer = dVRest};
     const Binding hK = {.view = View::kHK, .buffer = Buffer::kHK}, hV = {.view = View::kHV, .buffer = Buffer::kHV};
-    const Binding hRestK = {.view = View::kHRestK, .buffer = Buffer::kHRestK},
-                  hRestV = {.view = View::kHRestV, .buffer = Buffer::kHRestV};
     const Binding k = {View::kK, TensorName::kKCmp}, v = {View::kV, TensorName::kVCmp};
     const Binding w[] = {{View::kWK, TensorName::kWK},
                          {View::kWV, TensorName::kWV},
@@ -68,8 +66,6 @@ struct CompressGradientBindings {
               ofValues,
               hK,
               hV,
-              hRestK,
-              hRestV,
               dzK,
               dzV,
               restK,
@@ -77,8 +73,8 @@ struct CompressGradientBindings {
               ofKeysRest,
               ofValuesRest}},
             {{given[0], given[1], givenRests[0], givenRests[1], dzK, dzV, w[0], w[1], w[2], w[3], dK, dV}},
-            {{k,     v,     given[0], given[1], givenRests[0], givenRests[1], dzK,        dzV,        restK,
-              restV, hK,    hV,       hRestK,   hRestV,        ofKeys,        ofValues,   ofKeysRest, ofValuesRest,
+            {{k,     v,     given[0], given[1], givenRests[0], givenRests[1], dzK,        dzV,
+              restK, restV, hK,       hV,       ofKeys,        ofValues,      ofKeysRest, ofValuesRest,
               dw[0], dw[1], dw[2],    dw[3],    dw[4],         dw[5],         weightParts}},
             {{given[0],
               given[1],
@@ -148,11 +144,11 @@ constexpr std::array<GraphNode, 5> compressGradientNodes(const CompressGradientB
            weightNode(Role::kSums, Operator::kCompressSums, bindings.sums)}};
 }
 
-constexpr GraphBuffer hiddenBuffer(Buffer buffer, bool (*isNeeded)(const Spec &) = nullptr) {
+constexpr GraphBuffer hiddenBuffer(Buffer buffer, GraphBuffer::Heads heads, bool (*isNeeded)(const Spec &) = nullptr) {
   return {.buffer = buffer,
           .maker = Role::kDz,
           .rows = GraphBuffer::Rows::kCompressed,
-          .heads = GraphBuffer::Heads::kKv,
+          .heads = heads,
           .columns = GraphBuffer::Columns::kHidden,
           .role = TensorRole::kIo,
           .isNeeded = isNeeded};
@@ -166,10 +162,12 @@ constexpr GraphBuffer weightsBuffer(Buffer buffer, GraphBuffer::Rows rows) {
           TensorRole::kStatistics,
           GraphBuffer::Copies::kWeightParts};
 }
-inline constexpr std::array<GraphBuffer, 10> kCompressGradientBuffers = {
-    {hiddenBuffer(Buffer::kHK), hiddenBuffer(Buffer::kHV), hiddenBuffer(Buffer::kHRestK, roundsGradients),
-     hiddenBuffer(Buffer::kHRestV, roundsGradients), hiddenBuffer(Buffer::kDzK), hiddenBuffer(Buffer::kDzV),
-     hiddenBuffer(Buffer::kDzRestK, roundsGradients), hiddenBuffer(Buffer::kDzRestV, roundsGradients),
+inline constexpr std::array<GraphBuffer, 8> kCompressGradientBuffers = {
+    {hiddenBuffer(Buffer::kHK, GraphBuffer::Heads::kKvWithRests),
+     hiddenBuffer(Buffer::kHV, GraphBuffer::Heads::kKvWithRests), hiddenBuffer(Buffer::kDzK, GraphBuffer::Heads::kKv),
+     hiddenBuffer(Buffer::kDzV, GraphBuffer::Heads::kKv),
+     hiddenBuffer(Buffer::kDzRestK, GraphBuffer::Heads::kKv, roundsGradients),
+     hiddenBuffer(Buffer::kDzRestV, GraphBuffer::Heads::kKv, roundsGradients),
      weightsBuffer(Buffer::kWeightParts, GraphBuffer::Rows::kWeights),
      weightsBuffer(Buffer::kBiasParts, GraphBuffer::Rows::kBiases)}};
 

@@ -13,8 +13,8 @@ namespace nsa {
 
 // The kernels of keys attend tokens, or compressed blocks. Tokens are compressed blocks of one token, and a window that
 // holds all keys is none, so dense_bwd, window_bwd, cmp_bwd and nsa_bwd share their kernels.
-// Where phi has weights, the kernel of compressed keys splits dS (split_ds). Keys of tokens are of no phi. `cmp_bwd` reads
-// no cmp_kind, so its kernels must not depend on it.
+// Where phi has weights, the kernels of compressed keys split dS (split_ds). Keys of tokens are of no phi. `cmp_bwd`
+// reads no cmp_kind, so its kernels must not depend on it.
 inline void attendTokens(Spec &step, const Spec &whole) {
   step.cmpBlock = step.cmpStride = 1;
   step.cmpKind = CmpKind::kMean;

@@ -106,8 +106,6 @@ enum class Buffer : uint8_t {
   // weights and biases.
   kHK,
   kHV,
-  kHRestK, // what the rounding of kHK took from it
-  kHRestV,
   kDzK,
   kDzV,
   kDzRestK, // what the rounding of kDzK took from it
@@ -188,7 +186,12 @@ struct GraphBuffer {
     kWeights,    // the rows of all matrices of compression
     kBiases      // the biases of compression
   };
-  enum class Heads : uint8_t { kNone, kQuery, kKv };
+  enum class Heads : uint8_t {
+    kNone,
+    kQuery,
+    kKv,
+    kKvWithRests // behind the key/value heads what rounding took from each, if the io type rounds
+  };
   enum class Columns : uint8_t {
     kOne,
     kTableFields,

@@ -78,7 +78,17 @@ struct Extents {
 
   int64_t heads(GraphBuffer::Heads kind) const {
     using enum GraphBuffer::Heads;
-    return kind == kQuery ? spec.queryHeads : kind == kKv ? spec.kvHeads : 1;
+    switch (kind) {
+    case kNone:
+      return 1;
+    case kQuery:
+      return spec.queryHeads;
+    case kKv:
+      return spec.kvHeads;
+    case kKvWithRests:
+      return spec.dtype == DType::kF32 ? int64_t{spec.kvHeads} : int64_t{2} * spec.kvHeads;
+    }
+    return 0;
   }
 
   int64_t columns(GraphBuffer::Columns kind) const {

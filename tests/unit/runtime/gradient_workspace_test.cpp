@@ -90,8 +90,13 @@ struct GradientSizes {
   void addWeights() {
     const int64_t hidden = s.cmpKind == CmpKind::kMlp ? s.mlpHidden : 0, dims = int64_t{s.qkDim} + s.vDim;
     if (hidden > 0)
-      for (int i = 0; i < (element == 2 ? 8 : 4); ++i)
-        pieces.push_back(m.batch * blocks * s.kvHeads * hidden * element);
+      for (int i = 0; i < 2; ++i) {
+        const int64_t values = m.batch * blocks * s.kvHeads * hidden * element;
+        const int copies = element == 2 ? 2 : 1; // with what rounding took
+        pieces.push_back(copies * values);       // hidden values
+        for (int dz = 0; dz < copies; ++dz)
+          pieces.push_back(values);
+      }
     if (s.cmpKind == CmpKind::kMean)
       return;
     const int64_t widest = std::max({int64_t{s.qkDim}, int64_t{s.vDim}, hidden});

@@ -267,7 +267,7 @@ TEST(Pipeline, DsIsSplitForCompressedKeysWhosePhiHasWeights) {
         if (Problem::make(step.spec, step.maxima).fixed().contains("split_ds"))
           split.insert(step.role);
       const bool isSplit = kind != CmpKind::kMean && dtype != DType::kF32;
-      EXPECT_EQ(split, isSplit ? std::set{Role::kDkvCmp} : std::set<Role>{});
+      EXPECT_EQ(split, isSplit ? std::set({Role::kDqCmp, Role::kDkvCmp}) : std::set<Role>());
       for (const Operator op : {Operator::kDenseBwd, Operator::kCmpBwd}) {
         spec.op = op;
         for (const Step &step : stepsOf(spec, lengths(4096)))
