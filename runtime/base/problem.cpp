@@ -139,7 +139,8 @@ Status checkProblemValue(const std::string &name, const std::string &text) {
       words.append(words.empty() ? "" : ", ").append(word);
     return Status::invalid(name, "'" + text + "'", "must be one of " + words);
   }
-  constexpr std::string_view kTruthValues[] = {"packed", "gate_per_group", "many_queries", "key_offset", "make_index", "split_ds"};
+  constexpr std::string_view kTruthValues[] = {"packed",     "gate_per_group", "many_queries",
+                                               "key_offset", "make_index",     "split_ds"};
   constexpr std::string_view kMayBeZero[] = {"page_size", "segment"}; // 0: none
   const bool isTruth = std::ranges::find(kTruthValues, name) != std::end(kTruthValues);
   const bool isFromZero = isTruth || std::ranges::find(kMayBeZero, name) != std::end(kMayBeZero);
