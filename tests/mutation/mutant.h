@@ -18,7 +18,7 @@ struct Mutant {
   std::string_view tests; // filters of GoogleTest, with spaces between them; of each, a test must fail
   // Why no test can tell the mutant from the original; empty: one must.
   std::string_view equivalent = {};
-  // On the CPU the host refuses the call before the kernel meets what it must check.
+  // The host refuses the call on the CPU, or the code is compiled for GPUs alone.
   bool isSeenOnGpuAlone = false;
   // The change may end the tests' program by a signal, or keep it from ending. Another mutant that does so fails the
   // run: a limit of time alone does not tell a hang from a slow machine.

@@ -104,7 +104,7 @@ enum class Buffer : uint8_t {
   kBlockCounts,
   // Gradients of compression: the hidden values of a perceptron and their gradients, and parts of the gradients of
   // weights and biases.
-  kHK,
+  kHK, // in 16 bits with what rounding took, behind the heads
   kHV,
   kDzK,
   kDzV,

@@ -69,5 +69,22 @@ TEST(KernelMatch, AKernelThatLacksAViewOfItsOperatorDoesNotServe) {
   }
 }
 
+// `compress_dw` reads the rests of hidden values that `compress_dz` leaves behind the heads.
+TEST(KernelMatch, AKernelWithoutRestsOfHiddenValuesDoesNotServe) {
+  Stored stored("compress_dz");
+  for (const View view : findOperator("compress_dz")->planViews)
+    stored.manifest.params.emplace_back().name = viewRule(view).name;
+  for (const char *dtype : {"bf16", "fp16"}) {
+    stored.manifest.fixed["dtype"] = dtype;
+    EXPECT_EQ(stored.serves().toString(),
+              "invalid argument: kv_heads = absent: must be a parameter of a compress_dz of 16 bits");
+  }
+  stored.manifest.fixed["dtype"] = "fp32";
+  EXPECT_TRUE(stored.serves().isOk());
+  stored.manifest.fixed["dtype"] = "bf16";
+  stored.manifest.params.emplace_back().name = "kv_heads";
+  EXPECT_TRUE(stored.serves().isOk());
+}
+
 } // namespace
 } // namespace nsa

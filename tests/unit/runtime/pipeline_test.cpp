@@ -252,7 +252,7 @@ TEST(Pipeline, ACacheMayHaveATypeOfItsOwn) {
     EXPECT_EQ(step.spec.types().of(TensorRole::kKeyValue), DType::kBf16);
 }
 
-// The gradients of phi's weights need a sum of dS that tokens and the sums of the selected branch do not need.
+// Only the kernels of compressed keys of `nsa_bwd` have `split_ds`, where phi has weights and the type has 16 bits.
 TEST(Pipeline, DsIsSplitForCompressedKeysWhosePhiHasWeights) {
   for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
     for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
