@@ -166,6 +166,9 @@ struct OperatorDef {
   std::span<const View> planViews{};
   // True: each kernel of the operator takes all of them. A kernel that lacks one was made before plans passed it.
   bool takesPlanViews = false;
+  // The name of a launch argument that each kernel of a 16-bit type takes, where there is one. A kernel that lacks it
+  // was made before plans relied on it.
+  std::string_view takesInSixteenBits{};
 
   constexpr bool isPublic() const { return abi != kInternal; }
   constexpr bool hasQueries() const { return lengths == Lengths::kQueries || lengths == Lengths::kQueriesAndKeys; }

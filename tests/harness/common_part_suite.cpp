@@ -101,8 +101,11 @@ TEST_P(CommonParts, OfWhatIsMultipliedWithWeights) {
     spec.branches = kBranchCmp | kBranchWin;
     spec.cmpKind = kind;
     spec.mlpHidden = 64;
-    OperatorInputs inputs = tools::drawInputs(spec, {{300, 300}, {300, 300}}, freshSeed(), tools::Saved::kByCaller);
-    addMean(inputs, {name}, mean);
+    OperatorInputs inputs = drawOffKink(freshSeed(), [&, of = name, by = mean](uint64_t seed) {
+      OperatorInputs drawn = tools::drawInputs(spec, {{300, 300}, {300, 300}}, seed, tools::Saved::kByCaller);
+      addMean(drawn, {of}, by);
+      return drawn;
+    });
     tools::addReferenceSaved(inputs);
     checkOutputs(inputs, run(inputs));
   }
@@ -136,7 +139,9 @@ TEST_P(CommonParts, OfBiases) {
     spec.cmpKind = kind;
     spec.mlpHidden = 16;
     spec.scale = 0.3f; // a few keys have most of the weight
-    OperatorInputs inputs = tools::drawInputs(spec, {{500}, {500}}, freshSeed(), tools::Saved::kByCaller);
+    OperatorInputs inputs = drawOffKink(freshSeed(), [&](uint64_t seed) {
+      return tools::drawInputs(spec, {{500}, {500}}, seed, tools::Saved::kByCaller);
+    });
     addMean(inputs, {bias}, 4);
     tools::addReferenceSaved(inputs);
     checkOutputs(inputs, run(inputs));

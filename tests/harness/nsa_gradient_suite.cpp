@@ -284,7 +284,8 @@ TEST_F(NsaGradients, OfWhatNoBranchReadsAreZero) {
       const bool packed = layout == Layout::kPacked;
       const tools::SequenceLengths lengths =
           packed ? tools::SequenceLengths{{90, 0, 7}, {150, 0, 7}} : tools::SequenceLengths{{70, 70}, {90, 90}};
-      const OperatorInputs inputs = tools::drawInputs(own, lengths, freshSeed());
+      const OperatorInputs inputs =
+          drawOffKink(freshSeed(), [&](uint64_t seed) { return tools::drawInputs(own, lengths, seed); });
       const NamedTensors outputs = run(inputs, {.base = 3, .gap = 5, .headMajor = true});
       std::vector<T> names = {T::kDKCmp, T::kDVCmp, T::kDKSel, T::kDVSel, T::kDKWin, T::kDVWin, T::kDPeK, T::kDPeV};
       for (const T weight : {T::kDWK, T::kDBV, T::kDW1K, T::kDB1V, T::kDW2V, T::kDB2K})

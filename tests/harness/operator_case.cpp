@@ -1,8 +1,12 @@
 #include "tests/harness/operator_case.h"
 
+#include "tools/reference/gradient/compression_gradient.h"
+#include "tools/support/operator_check.h"
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <stdexcept>
 
 namespace nsa::test {
 namespace {
@@ -90,10 +94,24 @@ std::string OperatorCase::text() const {
 }
 
 tools::OperatorInputs OperatorCase::drawInputs(uint64_t seed) const {
-  tools::OperatorInputs inputs = tools::drawInputs(spec, lengths, seed);
+  tools::OperatorInputs inputs = drawOffKink(seed, [&](uint64_t own) { return tools::drawInputs(spec, lengths, own); });
   if (!keyOffsets.empty())
     bindKeyOffsets(inputs, keyOffsets);
   return inputs;
+}
+
+tools::OperatorInputs drawOffKink(uint64_t seed, const std::function<tools::OperatorInputs(uint64_t)> &draw) {
+  std::mt19937_64 seeds(seed);
+  for (int i = 0; i < 100; ++i) {
+    tools::OperatorInputs inputs = draw(seed);
+    if (!definitionOf(inputs.spec.op).isGradient() || !inputs.tensors.contains(TensorName::kW1K))
+      return inputs;
+    const reference::Nsa nsa = tools::referenceNsa(inputs);
+    if (!reference::isNearKink({nsa.spec, nsa.kCmp, nsa.vCmp, nsa.phiK, nsa.phiV, nsa.sequences}))
+      return inputs;
+    seed = seeds();
+  }
+  throw std::runtime_error("each of 100 draws has a hidden value at the kink of relu");
 }
 
 void bindKeyOffsets(tools::OperatorInputs &inputs, const std::vector<int32_t> &offsets) {

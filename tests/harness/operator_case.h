@@ -5,6 +5,7 @@
 
 #include "tools/support/operator_job.h"
 
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@ struct OperatorCase {
   std::string text() const;
   tools::OperatorInputs drawInputs(uint64_t seed) const;
 };
+
+// Returns what `draw` gives for `seed`. If the gradient of that is not determined, because a hidden value lies at the
+// kink of relu, draws again with other seeds.
+tools::OperatorInputs drawOffKink(uint64_t seed, const std::function<tools::OperatorInputs(uint64_t)> &draw);
 
 // Binds the positions of the sequences' first keys.
 void bindKeyOffsets(tools::OperatorInputs &inputs, const std::vector<int32_t> &offsets);

@@ -21,8 +21,8 @@ namespace nsa {
 //   reads, or would not read what another kernel has made for it.
 // - A kernel that computes a chunk of the queries of a packed batch and does not know `query_step` cuts sequences at
 //   other queries than the other kernels, and rows between both cuts would have no value.
-// - A `compress_dz` of 16 bits that does not know `kv_heads` leaves no rests of hidden values behind the heads, and
-//   `compress_dw` would read memory without values.
+// - A kernel of 16 bits that lacks OperatorDef::takesInSixteenBits leaves memory without values, which another kernel
+//   reads: a `compress_dz` that does not know `kv_heads` leaves no rests of hidden values behind the heads.
 inline Status checkServes(const Manifest &manifest, const ProblemKey &problem, const std::string &target) {
   if (manifest.op != problem.op)
     return Status::invalid("operator", manifest.op, "must be " + problem.op);
@@ -43,11 +43,12 @@ inline Status checkServes(const Manifest &manifest, const ProblemKey &problem, c
   const auto packed = manifest.fixed.find("packed");
   if (packed != manifest.fixed.end() && packed->second == "1" && takes("query_begin") && !takes("query_step"))
     return Status::invalid("query_step", "absent", "must be a parameter beside query_begin");
-  const auto dtype = manifest.fixed.find("dtype");
-  if (manifest.op == operatorName(Operator::kCompressDz) && dtype != manifest.fixed.end() &&
-      dtype->second != dtypeName(DType::kF32) && !takes("kv_heads"))
-    return Status::invalid("kv_heads", "absent", "must be a parameter of a compress_dz of 16 bits");
   const OperatorDef *def = findOperator(manifest.op); // null: a program of one's own
+  const auto dtype = manifest.fixed.find("dtype");
+  if (def && !def->takesInSixteenBits.empty() && dtype != manifest.fixed.end() &&
+      dtype->second != dtypeName(DType::kF32) && !takes(def->takesInSixteenBits))
+    return Status::invalid(std::string(def->takesInSixteenBits), "absent",
+                           "must be a parameter of each " + manifest.op + " of 16 bits");
   if (def && def->takesPlanViews)
     for (const View view : def->planViews)
       if (const std::string_view name = viewRule(view).name; !takes(name))

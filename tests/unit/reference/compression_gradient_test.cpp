@@ -150,5 +150,36 @@ TEST(CompressionGradient, AReluThatIsZeroHasNoSlope) {
   EXPECT_EQ(gradient.k.phi.b2, std::vector<double>{1});
 }
 
+TEST(CompressionGradient, ABlockAtTheKinkOfReluIsFound) {
+  OwnedTensor ones = OwnedTensor::make(DType::kF32, 1, 2, 1, 1), tokens = ones,
+              weights = OwnedTensor::make(DType::kF32, 1, 2, 1, 1);
+  for (const int64_t i : {0, 1}) {
+    setElement(ones, 0, i, 0, 0, 1);
+    setElement(weights, 0, i, 0, 0, 1);
+  }
+  Spec spec{.dtype = DType::kF32, .kvHeads = 1, .qkDim = 1, .vDim = 1, .cmpBlock = 2, .cmpStride = 2};
+  spec.cmpKind = CmpKind::kMlp;
+  spec.mlpHidden = 1;
+  const auto isNear = [&](double first, double second, bool ofKeys) {
+    setElement(tokens, 0, 0, 0, 0, first);
+    setElement(tokens, 0, 1, 0, 0, second);
+    const Phi phi{.w1 = weights.view(), .w2 = ones.view()};
+    return isNearKink({.spec = spec,
+                       .k = ofKeys ? tokens.view() : ones.view(),
+                       .v = ofKeys ? ones.view() : tokens.view(),
+                       .phiK = phi,
+                       .phiV = phi,
+                       .sequences = denseSequences(1, 0, 2)});
+  };
+  for (const bool ofKeys : {true, false}) {
+    EXPECT_TRUE(isNear(1, -1, ofKeys));
+    EXPECT_TRUE(isNear(-1, 1 - 0x1p-23, ofKeys));
+    EXPECT_FALSE(isNear(-1, 1 - 0x1p-10, ofKeys));
+    EXPECT_FALSE(isNear(0, 0, ofKeys)); // sums of zeros are exact
+  }
+  spec.mlpActivation = Activation::kSilu;
+  EXPECT_FALSE(isNear(1, -1, true));
+}
+
 } // namespace
 } // namespace nsa::reference

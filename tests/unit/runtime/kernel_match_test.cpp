@@ -77,7 +77,7 @@ TEST(KernelMatch, AKernelWithoutRestsOfHiddenValuesDoesNotServe) {
   for (const char *dtype : {"bf16", "fp16"}) {
     stored.manifest.fixed["dtype"] = dtype;
     EXPECT_EQ(stored.serves().toString(),
-              "invalid argument: kv_heads = absent: must be a parameter of a compress_dz of 16 bits");
+              "invalid argument: kv_heads = absent: must be a parameter of each compress_dz of 16 bits");
   }
   stored.manifest.fixed["dtype"] = "fp32";
   EXPECT_TRUE(stored.serves().isOk());

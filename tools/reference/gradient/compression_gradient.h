@@ -22,4 +22,7 @@ struct CompressionGradient {
 // `dK` and `dV` have the gradients of the compressed rows, where `compress` puts the rows.
 CompressionGradient differentiate(const Compression &compression, const TensorView &dK, const TensorView &dV);
 
+// Returns whether a block of keys or of values lies near the kink of relu (PhiFunction::isNearKink).
+bool isNearKink(const Compression &compression);
+
 } // namespace nsa::reference
