@@ -2,7 +2,7 @@
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/reference/elements.h"
-#include "tools/support/operator_check.h"
+#include "tools/support/forward_pass.h"
 
 #include <array>
 #include <cmath>
@@ -14,11 +14,25 @@ namespace {
 
 using T = TensorName;
 
+class GradientsInFloats : public OperatorTest {
+protected:
+  NamedTensors runInFloats(const OperatorInputs &inputs, const std::set<T> &gradients) {
+    tools::HeldOutputs inFloats;
+    for (const T name : gradients)
+      inFloats[name] = {.content =
+                            tools::HostTensor::make(DType::kF32, tools::shapeOf(inputs.spec, name, inputs.extents))};
+    Result<tools::RunResult> result =
+        tools::runOnce(session->accelerator(), plan(inputs.spec, inputs.maxima).get(), inputs, gradients, {}, inFloats);
+    EXPECT_TRUE(result) << result.status().toString();
+    return std::move(result->outputs);
+  }
+};
+
 // Where the sums of phi's gradients over blocks cancel, the rounding of the blocks' gradients must not count. Each
 // sequence has one block, which all its queries see, so that the gradient of its values is the sum of `d_out`. The last
 // element leaves a 32nd of each sum of the others. In fp16 the sums are so small that what rounding takes from them has
 // few digits, unless it is scaled. All tokens are 1 and all hidden values 64, so each gradient of a weight is a sum.
-class BlocksThatCancel : public OperatorTest {
+class BlocksThatCancel : public GradientsInFloats {
 protected:
   static constexpr int64_t kSequences = 16, kQueries = 8, kKeys = 23;
 
@@ -51,17 +65,6 @@ protected:
           elementOf(dOut, i) / own.cmpBlock;
     }
     return inputs;
-  }
-
-  NamedTensors runInFloats(const OperatorInputs &inputs, const std::set<T> &gradients) {
-    tools::HeldOutputs inFloats;
-    for (const T name : gradients)
-      inFloats[name] = {.content =
-                            tools::HostTensor::make(DType::kF32, tools::shapeOf(inputs.spec, name, inputs.extents))};
-    Result<tools::RunResult> result =
-        tools::runOnce(session->accelerator(), plan(inputs.spec, inputs.maxima).get(), inputs, gradients, {}, inFloats);
-    EXPECT_TRUE(result) << result.status().toString();
-    return std::move(result->outputs);
   }
 
   // Element i of a gradient.
@@ -116,22 +119,26 @@ TEST_F(BlocksThatCancel, LeaveTheirDigits) {
 // The gradient of a token's key is the cmp_block-th part of the gradient of its block. Where one block alone has tokens
 // that are not 0, and these are 1, a row of dW is the gradient of this block. If either gradient were what rounding
 // left, it would be a number of the io type.
-TEST_F(BlocksThatCancel, HaveMoreDigitsOfKeysThanTheirType) {
+TEST_F(GradientsInFloats, HaveMoreDigitsOfKeysThanTheirType) {
+  constexpr int64_t kSequences = 16, kQueries = 8, kBlocks = 2;
   for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear})
     for (const DType dtype : {DType::kBf16, DType::kF16}) {
       SCOPED_TRACE(std::string(cmpKindName(kind)) + " " + std::string(dtypeName(dtype)));
-      OperatorInputs inputs = draw(kind, dtype, Layout::kDense);
-      std::mt19937_64 random(freshSeed());
-      std::normal_distribution<double> normal;
-      for (const T name : {T::kDOut, T::kVComp})
-        for (int64_t i = 0; i < inputs.tensors.at(name).elements(); ++i)
-          reference::storeElement(dtype, inputs.tensors.at(name).bytes.data(), i, normal(random));
-      const Spec &own = inputs.spec;
-      tools::HostTensor &keys = inputs.tensors.at(T::kKCmp);
-      for (int64_t i = 0; kind == CmpKind::kLinear && i < keys.elements(); ++i) {
-        const bool isOfFirst = i / own.qkDim % own.kvHeads == 0 && i / own.qkDim / own.kvHeads < kKeys;
-        reference::storeElement(dtype, keys.bytes.data(), i, isOfFirst ? 1 : 0);
+      Spec own = smallSpec(Operator::kNsaBwd, dtype);
+      own.branches = kBranchCmp;
+      own.cmpBlock = own.cmpStride = own.selBlock = 16;
+      own.cmpKind = kind;
+      const int64_t tokens = kBlocks * own.cmpBlock + kQueries - 1; // each query sees each block
+      const std::vector<int64_t> queries(kSequences, kQueries), keys(kSequences, tokens);
+      OperatorInputs inputs = tools::drawInputs(own, {queries, keys}, freshSeed(), tools::Saved::kByCaller);
+      if (const auto pe = inputs.tensors.find(T::kPeK); pe != inputs.tensors.end())
+        fill(dtype, pe->second.bytes, 0);
+      tools::HostTensor &k = inputs.tensors.at(T::kKCmp);
+      for (int64_t i = 0; kind == CmpKind::kLinear && i < k.elements(); ++i) {
+        const bool isOfFirst = i / own.qkDim % own.kvHeads == 0 && i / own.qkDim / own.kvHeads < own.cmpBlock;
+        reference::storeElement(dtype, k.bytes.data(), i, isOfFirst ? 1 : 0);
       }
+      tools::addReferenceSaved(inputs);
       const T name = kind == CmpKind::kMean ? T::kDKCmp : T::kDWK;
       const double blocks = kind == CmpKind::kMean ? own.cmpBlock : 1;
       const tools::HostTensor got = runInFloats(inputs, {name}).at(name);

@@ -95,20 +95,26 @@ TEST_P(CommonParts, OfSelectedAttention) {
 // of compressed keys, which is 0. Tokens of a large mean have hidden values of a large mean.
 TEST_P(CommonParts, OfWhatIsMultipliedWithWeights) {
   for (const auto &[kind, name, mean] :
-       {std::tuple{CmpKind::kLinear, T::kKCmp, 16}, {CmpKind::kMlp, T::kKCmp, 16}, {CmpKind::kMlp, T::kB1K, 1}}) {
-    SCOPED_TRACE(std::string(cmpKindName(kind)) + " " + std::string(tensorName(name)));
-    Spec spec = smallSpec(Operator::kNsaBwd, dtype());
-    spec.branches = kBranchCmp | kBranchWin;
-    spec.cmpKind = kind;
-    spec.mlpHidden = 64;
-    OperatorInputs inputs = drawOffKink(freshSeed(), [&, of = name, by = mean](uint64_t seed) {
-      OperatorInputs drawn = tools::drawInputs(spec, {{300, 300}, {300, 300}}, seed, tools::Saved::kByCaller);
-      addMean(drawn, {of}, by);
-      return drawn;
-    });
-    tools::addReferenceSaved(inputs);
-    checkOutputs(inputs, run(inputs));
-  }
+       {std::tuple{CmpKind::kLinear, T::kKCmp, 16}, {CmpKind::kMlp, T::kKCmp, 16}, {CmpKind::kMlp, T::kB1K, 1}})
+    for (const int32_t branches : {kBranchCmp | kBranchWin, int32_t{kBranchCmp}}) {
+      // With one branch the batch is packed.
+      SCOPED_TRACE(std::string(cmpKindName(kind)) + " " + std::string(tensorName(name)) + " branches " +
+                   std::to_string(branches));
+      Spec spec = smallSpec(Operator::kNsaBwd, dtype());
+      spec.branches = branches;
+      spec.layout = branches == kBranchCmp ? Layout::kPacked : Layout::kDense;
+      spec.cmpKind = kind;
+      spec.mlpHidden = 64;
+      const std::vector<int64_t> lengths =
+          branches == kBranchCmp ? std::vector<int64_t>{300, 0, 7, 250} : std::vector<int64_t>{300, 300};
+      OperatorInputs inputs = drawOffKink(freshSeed(), [&, of = name, by = mean](uint64_t seed) {
+        OperatorInputs drawn = tools::drawInputs(spec, {lengths, lengths}, seed, tools::Saved::kByCaller);
+        addMean(drawn, {of}, by);
+        return drawn;
+      });
+      tools::addReferenceSaved(inputs);
+      checkOutputs(inputs, run(inputs));
+    }
 }
 
 // A few keys have most of the weight here. The rest must be multiplied with the mean by these weights and not with

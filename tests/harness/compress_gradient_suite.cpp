@@ -91,8 +91,9 @@ TEST_P(CompressGradients, AreLinear) {
   }
 }
 
-// The last gradient leaves a 32nd of each sum of the others, so that the gradients of the first bias and of the
-// position embeddings are small beside their terms. The bias makes all inputs of the relu positive.
+// The last gradient leaves a 32nd of each sum of the others, so that the gradients of the first bias, of the position
+// embeddings and of the second product are small beside their terms. The bias makes all inputs of the relu positive,
+// and hidden values so large that rounding takes much of what they have not in common.
 TEST_P(CompressGradients, SumsThatCancelKeepTheirDigits) {
   OperatorInputs inputs = draw(CmpKind::kMlp);
   inputs.spec.mlpActivation = Activation::kRelu;
@@ -108,10 +109,35 @@ TEST_P(CompressGradients, SumsThatCancelKeepTheirDigits) {
       reference::storeElement(rows.dtype, rows.bytes.data(), last + column, others * (-31.0 / 32));
     }
   }
-  const Result<tools::RunResult> result = tools::runOnce(session->accelerator(), plan(inputs.spec, inputs.maxima).get(),
-                                                         inputs, {T::kDB1K, T::kDB1V, T::kDPeK, T::kDPeV});
+  const Result<tools::RunResult> result =
+      tools::runOnce(session->accelerator(), plan(inputs.spec, inputs.maxima).get(), inputs,
+                     {T::kDB1K, T::kDB1V, T::kDPeK, T::kDPeV, T::kDW2K, T::kDW2V});
   ASSERT_TRUE(result) << result.status().toString();
   checkOutputs(inputs, result->outputs);
+}
+
+// An infinite hidden value makes its own row of dW2 infinite, and no NaN: what rounding takes from it counts as 0.
+// There is one block, so that no infinite terms meet.
+TEST_P(CompressGradients, OfAnInfiniteHiddenValueAreNoNaN) {
+  Spec spec = draw(CmpKind::kMlp).spec;
+  spec.mlpActivation = Activation::kRelu;
+  spec.queryHeads = spec.kvHeads = 1;
+  OperatorInputs inputs = tools::drawInputs(spec, {{0}, {spec.cmpBlock}}, random());
+  for (const T name : {T::kB1K, T::kB1V})
+    fill(spec.dtype, inputs.tensors.at(name).bytes, 64); // relu's slope is 1
+  const tools::PlanHandle made = plan(spec, inputs.maxima);
+  const NamedTensors finite = run(made, inputs);
+  constexpr int64_t kHidden = 5;
+  for (const T name : {T::kB1K, T::kB1V})
+    reference::storeElement(spec.dtype, inputs.tensors.at(name).bytes.data(), kHidden,
+                            std::numeric_limits<double>::infinity());
+  for (const auto &[name, tensor] : run(made, inputs))
+    for (int64_t i = 0; i < tensor.elements(); ++i) {
+      const double before = elementOf(finite.at(name), i);
+      const bool isOfHidden = (name == T::kDW2K || name == T::kDW2V) && i / tensor.shape.back() == kHidden;
+      ASSERT_EQ(elementOf(tensor, i), isOfHidden ? before * std::numeric_limits<double>::infinity() : before)
+          << tensorName(name) << " " << i;
+    }
 }
 
 // A gradient of a weight that the call does not bind is not computed, and changes no other.

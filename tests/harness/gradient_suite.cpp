@@ -66,11 +66,13 @@ protected:
     spec.cmpStride = op == Operator::kCmp ? 4 : 1;
     return spec;
   }
-  static ProgramKernel::Pairs fixedOf(const GradientProblem &problem) {
+  ProgramKernel::Pairs fixedOf(const GradientProblem &problem) const {
     const Spec &spec = problem.attention.spec;
     ProgramKernel::Pairs fixed = problem.fixed();
     fixed["cmp_block"] = std::to_string(spec.cmpBlock);
     fixed["cmp_stride"] = std::to_string(spec.cmpStride);
+    if (splitsDs)
+      fixed["split_ds"] = "1";
     return fixed;
   }
   // A packed sequence has no queries, and the last one has fewer keys than the others.
@@ -127,6 +129,7 @@ protected:
   }
 
   static constexpr const char *kPrograms[] = {"attention_dq", "attention_dkv"};
+  bool splitsDs = false; // the kernels are compiled with split_ds
   std::mt19937_64 random{freshSeed()};
 };
 
@@ -139,12 +142,25 @@ TEST_F(AttentionGradients, OfDenseWindowAndCompressedAttention) {
     }
 }
 
+// As a plan of nsa_bwd has them where phi has weights.
+TEST_F(AttentionGradients, OfCompressedAttentionWhoseDsIsSplit) {
+  splitsDs = true;
+  for (const char *program : kPrograms)
+    for (const DType dtype : {DType::kBf16, DType::kF16})
+      for (const Placing placing : {Placing::kDense, Placing::kPacked})
+        check(program, Operator::kCmp, dtype, placing);
+}
+
 TEST_F(AttentionGradients, TakeWhatIsWrongInDeltaFromTheQueriesAndFromDelta) {
-  for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
-    const Spec spec = specFor(Operator::kCmp, dtype);
-    for (const Placing placing : {Placing::kDense, Placing::kPacked})
-      checkWrongDelta(spec, placing, lengthsOf(placing), 0.5, 1);
-  }
+  for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
+    for (const bool isSplit : {false, true}) {
+      splitsDs = isSplit;
+      const Spec spec = specFor(Operator::kCmp, dtype);
+      for (const Placing placing : {Placing::kDense, Placing::kPacked})
+        if (!isSplit || dtype != DType::kF32)
+          checkWrongDelta(spec, placing, lengthsOf(placing), 0.5, 1);
+    }
+  splitsDs = false;
   // Sums of a few of the least numbers of fp16, over two keys.
   checkWrongDelta(specFor(Operator::kCmp, DType::kF16), Placing::kDense, {{1, 12}, {1, 12}}, 0x1p-22, 0x1p-24);
 }

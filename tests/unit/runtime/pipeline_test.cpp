@@ -262,12 +262,19 @@ TEST(Pipeline, DsIsSplitForCompressedKeysWhosePhiHasWeights) {
       spec.cmpKind = kind;
       spec.mlpHidden = 64;
       spec.dtype = dtype;
-      std::set<Role> split;
-      for (const Step &step : stepsOf(spec, lengths(4096)))
-        if (Problem::make(step.spec, step.maxima).fixed().contains("split_ds"))
-          split.insert(step.role);
       const bool isSplit = kind != CmpKind::kMean && dtype != DType::kF32;
-      EXPECT_EQ(split, isSplit ? std::set({Role::kDqCmp, Role::kDkvCmp}) : std::set<Role>());
+      for (const int32_t branches : {int32_t{kAllBranches}, int32_t{kBranchCmp}}) {
+        spec.branches = branches;
+        std::set<Role> split;
+        for (const Step &step : stepsOf(spec, lengths(4096)))
+          if (Problem::make(step.spec, step.maxima).fixed().contains("split_ds"))
+            split.insert(step.role);
+        std::set<Role> expected = {Role::kDqCmp, Role::kDkvCmp};
+        if (branches == kBranchCmp)
+          expected.insert(Role::kZeroQueries); // shares the kernel of kDqCmp
+        EXPECT_EQ(split, isSplit ? expected : std::set<Role>()) << branches;
+      }
+      spec.branches = kAllBranches;
       for (const Operator op : {Operator::kDenseBwd, Operator::kCmpBwd}) {
         spec.op = op;
         for (const Step &step : stepsOf(spec, lengths(4096)))
