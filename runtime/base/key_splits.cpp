@@ -114,7 +114,7 @@ GradientParts GradientParts::make(const Spec &spec, const Maxima &maxima) {
   GradientParts parts;
   if (!def.isGradient())
     return parts;
-  if (def.isAttentionGradient())
+  if (def.isAttentionGradient() && def.keys != MetKeys::kListed) // sel_bwd has pieces of blocks
     parts.own = ofKeys(spec, maxima, def.fields & kCmpGeometry ? blocks : tokens);
   if (def.hasBranches())
     parts = {.own = ofKeys(spec, maxima, tokens), .cmp = ofKeys(spec, maxima, blocks)};
@@ -130,8 +130,9 @@ bool mayTakeSlots(const Spec &spec, const Maxima &maxima) {
   const int64_t entries = spec.layout == Layout::kPacked ? 1 : bucketOf(maxima.batch);
   const int64_t heads = spec.group() * bucketOf(spec.kvHeads);
   const int64_t queries = kChunkGranule + spareQueries(spec, /*isGpu=*/true);
-  const int64_t elementBytes = 4 + dtypeBytes(spec.dtype); // of the gradient and of the mean of keys
-  const Saturated slots = Saturated(entries) * queries * (elementBytes * heads * spec.selCount) * spec.qkDim;
+  // A slot has a gradient in fp32, a mean of keys in the io type and a rest in fp32.
+  const int64_t slotBytes = (4 + dtypeBytes(spec.dtype)) * spec.qkDim + 4;
+  const Saturated slots = Saturated(entries) * queries * (heads * spec.selCount) * slotBytes;
   return (padded(spec.selBlock) + kRows) * rowBytes <= kMostShared && slots.value() <= kGpuSlotsBytes;
 }
 

@@ -303,12 +303,15 @@ Status Maxima::validate(const Spec &spec) const {
       return Status::invalid(bound.name, std::to_string(bound.value), "must be below 2^31");
   }
   // Kernels number the rows of a sequence, one for each query and head of the group, and its keys in 32 bits, and count
-  // up to a tile past the last one. Keys they also count up to a block past the last one.
+  // up to a tile past the last one. Keys they also count up to a block past the last one, and for the gradients of
+  // phi's weights they count blocks, which may be as many as keys, in steps of 1024.
   constexpr int64_t kLargestTile = 128;
   constexpr int64_t kMostRows = (int64_t{1} << 31) - kLargestTile;
   const int64_t block =
       std::max(spec.fields() & kSelGeometry ? spec.selBlock : 0, spec.fields() & kCmpGeometry ? spec.cmpStride : 0);
-  const int64_t mostKeys = std::min(kMostRows, (int64_t{1} << 31) - block);
+  const OperatorDef &def = definitionOf(spec.op);
+  const int64_t step = def.isGradient() && (spec.fields() & kPhi) && spec.cmpKind != CmpKind::kMean ? 1024 : 0;
+  const int64_t mostKeys = std::min(kMostRows, (int64_t{1} << 31) - std::max(block, step));
   const int64_t group = std::max(spec.group(), 1);
   if (seqlenQ > kMostRows / group)
     return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),
@@ -317,10 +320,11 @@ Status Maxima::validate(const Spec &spec) const {
   if (seqlenK > mostKeys)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK),
                            "must be at most " + std::to_string(mostKeys) +
-                               (mostKeys < kMostRows ? ", which is 2^31 less the tokens of a block" : ""));
+                               (mostKeys == kMostRows ? ""
+                                : step > block        ? ", which is 2^31 - 1024, with gradients of phi's weights"
+                                                      : ", which is 2^31 less the tokens of a block"));
   if (spec.keyOffset && (spec.fields() & kKeyOffsetField) && seqlenK > kMostOffsetKeys)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most 2^30 - 128 with key_offset");
-  const OperatorDef &def = definitionOf(spec.op);
   // The rows of a packed batch whose lengths no kernel reads are one sequence.
   if (spec.layout == Layout::kPacked && !readsLengths(spec.op) && tokensQ > kMostRows / group)
     return Status::invalid("max_tokens_q", std::to_string(tokensQ),

@@ -107,11 +107,9 @@ TEST_P(CommonParts, OfWhatIsMultipliedWithWeights) {
       spec.mlpHidden = 64;
       const std::vector<int64_t> lengths =
           branches == kBranchCmp ? std::vector<int64_t>{300, 0, 7, 250} : std::vector<int64_t>{300, 300};
-      OperatorInputs inputs = drawOffKink(freshSeed(), [&, of = name, by = mean](uint64_t seed) {
-        OperatorInputs drawn = tools::drawInputs(spec, {lengths, lengths}, seed, tools::Saved::kByCaller);
-        addMean(drawn, {of}, by);
-        return drawn;
-      });
+      OperatorInputs inputs = tools::drawInputs(spec, {lengths, lengths}, freshSeed(), tools::Saved::kByCaller);
+      addMean(inputs, {name}, mean);
+      moveOffKink(inputs);
       tools::addReferenceSaved(inputs);
       checkOutputs(inputs, run(inputs));
     }
@@ -145,9 +143,8 @@ TEST_P(CommonParts, OfBiases) {
     spec.cmpKind = kind;
     spec.mlpHidden = 16;
     spec.scale = 0.3f; // a few keys have most of the weight
-    OperatorInputs inputs = drawOffKink(freshSeed(), [&](uint64_t seed) {
-      return tools::drawInputs(spec, {{500}, {500}}, seed, tools::Saved::kByCaller);
-    });
+    OperatorInputs inputs = tools::drawInputs(spec, {{500}, {500}}, freshSeed(), tools::Saved::kByCaller);
+    moveOffKink(inputs);
     addMean(inputs, {bias}, 4);
     tools::addReferenceSaved(inputs);
     checkOutputs(inputs, run(inputs));

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace nsa::test {
 namespace {
@@ -114,9 +113,9 @@ TEST_F(NsaGradients, AddUp) {
 
 TEST_F(NsaGradients, ComputeAgainWhatIsNotBound) {
   for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
-    OperatorInputs inputs = tools::drawInputs(spec(DType::kBf16, layout), {{90, 70}, {150, 130}}, freshSeed());
-    if (layout == Layout::kDense)
-      inputs = tools::drawInputs(spec(DType::kBf16), {{130, 130}, {150, 150}}, freshSeed());
+    const tools::SequenceLengths lengths = layout == Layout::kDense ? tools::SequenceLengths{{130, 130}, {150, 150}}
+                                                                    : tools::SequenceLengths{{90, 70}, {150, 130}};
+    OperatorInputs inputs = tools::drawInputs(spec(DType::kBf16, layout), lengths, freshSeed());
     for (const T name : {T::kOSel, T::kKComp, T::kVComp, T::kOCmp, T::kOWin}) {
       inputs.tensors.erase(name);
       if (name != T::kKComp)
@@ -284,8 +283,9 @@ TEST_F(NsaGradients, OfWhatNoBranchReadsAreZero) {
       const bool packed = layout == Layout::kPacked;
       const tools::SequenceLengths lengths =
           packed ? tools::SequenceLengths{{90, 0, 7}, {150, 0, 7}} : tools::SequenceLengths{{70, 70}, {90, 90}};
-      const OperatorInputs inputs =
-          drawOffKink(freshSeed(), [&](uint64_t seed) { return tools::drawInputs(own, lengths, seed); });
+      OperatorInputs inputs = tools::drawInputs(own, lengths, freshSeed(), tools::Saved::kByCaller);
+      moveOffKink(inputs);
+      tools::addReferenceSaved(inputs);
       const NamedTensors outputs = run(inputs, {.base = 3, .gap = 5, .headMajor = true});
       std::vector<T> names = {T::kDKCmp, T::kDVCmp, T::kDKSel, T::kDVSel, T::kDKWin, T::kDVWin, T::kDPeK, T::kDPeV};
       for (const T weight : {T::kDWK, T::kDBV, T::kDW1K, T::kDB1V, T::kDW2V, T::kDB2K})

@@ -5,7 +5,6 @@
 
 #include "tools/support/operator_job.h"
 
-#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,9 +22,9 @@ struct OperatorCase {
   tools::OperatorInputs drawInputs(uint64_t seed) const;
 };
 
-// Returns what `draw` gives for `seed`. If the gradient of that is not determined, because a hidden value lies at the
-// kink of relu, draws again with other seeds.
-tools::OperatorInputs drawOffKink(uint64_t seed, const std::function<tools::OperatorInputs(uint64_t)> &draw);
+// Changes biases of phi until no hidden value lies at the kink of relu, where the gradient is not determined. Tensors
+// that the forward pass saved must not be bound yet.
+void moveOffKink(tools::OperatorInputs &inputs);
 
 // Binds the positions of the sequences' first keys.
 void bindKeyOffsets(tools::OperatorInputs &inputs, const std::vector<int32_t> &offsets);

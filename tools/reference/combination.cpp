@@ -62,12 +62,17 @@ CombinationGradient differentiate(const Combination &c, std::span<const double> 
           }
           weighted += gates[branch] * delta[branch];
         }
+        // 1 minus the sigmoid, which would cancel where the sigmoid is nearly 1.
+        const auto others = [&](size_t branch) {
+          return 1 / (1 + std::exp(c.gates.at(sequence.batch, sequence.queryBegin + query, head / headsOfGate,
+                                              static_cast<int64_t>(branch))));
+        };
         double *ofGates =
             &gradient.gates[((sequence.firstRow + query) * gateHeads + head / headsOfGate) * kBranchCount];
         for (size_t branch = 0; branch < kBranchCount; ++branch)
           if (c.spec.gate == Gate::kSoftmax || c.spec.hasBranch(1 << branch)) // others are not read
             ofGates[branch] += c.spec.gate == Gate::kSoftmax   ? gates[branch] * (delta[branch] - weighted)
-                               : c.spec.gate == Gate::kSigmoid ? gates[branch] * (1 - gates[branch]) * delta[branch]
+                               : c.spec.gate == Gate::kSigmoid ? gates[branch] * others(branch) * delta[branch]
                                                                : delta[branch];
       }
   return gradient;

@@ -64,16 +64,6 @@ std::vector<double> PhiFunction::Matrix::multiply(std::span<const double> row) c
   return result;
 }
 
-std::vector<double> PhiFunction::Matrix::magnitudes(std::span<const double> row) const {
-  std::vector<double> result(bias.size(), 0.0);
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c)
-      result[c] += std::abs(row[r] * weights[r * columns + c]);
-  for (int64_t c = 0; c < columns; ++c)
-    result[c] += std::abs(bias[c]);
-  return result;
-}
-
 std::vector<double> PhiFunction::Matrix::differentiate(std::span<const double> row, std::span<const double> dResult,
                                                        std::vector<double> &dWeights,
                                                        std::vector<double> &dBias) const {
@@ -164,16 +154,20 @@ std::vector<double> PhiFunction::differentiate(std::span<const double> tokens, s
   return dTokens;
 }
 
-// fp32 rounds each partial sum to 2^-24 of its size. These errors have any sign, and so cancel to a few times that of
-// the sum of magnitudes at most.
-bool PhiFunction::isNearKink(std::span<const double> tokens) const {
+// fp32 rounds each partial sum to 2^-24 of its size, and tensor cores may truncate it. Where the errors have any sign,
+// or few sums are truncated, they stay below 2^-20 times the sum of magnitudes. Tokens and embeddings may be added
+// apart.
+void PhiFunction::findNearKink(std::span<const double> tokens, std::set<int64_t> &hidden) const {
   if (kind != CmpKind::kMlp || activation != Activation::kRelu)
-    return false;
-  const std::vector<double> row = embedded(tokens), hidden = first.multiply(row), sizes = first.magnitudes(row);
-  for (size_t i = 0; i < hidden.size(); ++i)
-    if (std::abs(hidden[i]) < 0x1p-22 * sizes[i])
-      return true;
-  return false;
+    return;
+  const std::vector<double> sums = first.multiply(embedded(tokens));
+  std::vector<double> magnitudes(sums.size(), 0.0);
+  for (int64_t r = 0; r < first.rows; ++r)
+    for (int64_t c = 0; c < first.columns; ++c)
+      magnitudes[c] += (std::abs(tokens[r]) + std::abs(pe[r])) * std::abs(first.weights[r * first.columns + c]);
+  for (int64_t c = 0; c < first.columns; ++c)
+    if (std::abs(sums[c]) < 0x1p-20 * (magnitudes[c] + std::abs(first.bias[c])))
+      hidden.insert(c);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include "tools/reference/sequence.h"
 #include "tools/reference/tensor_view.h"
 
+#include <set>
 #include <span>
 #include <vector>
 
@@ -39,17 +40,15 @@ public:
   // `sums`.
   std::vector<double> differentiate(std::span<const double> tokens, std::span<const double> dRow,
                                     PhiGradient &sums) const;
-  // Returns whether a hidden value of the block lies so near to the kink of relu that its sum in fp32 may lie on the
-  // other side. The gradient of such a block is not determined by its inputs to within rounding.
-  bool isNearKink(std::span<const double> tokens) const;
+  // Adds to `hidden` the hidden values of the block that lie so near to the kink of relu that their sums in fp32 may
+  // lie on the other side. The gradient of such a block is not determined by its inputs.
+  void findNearKink(std::span<const double> tokens, std::set<int64_t> &hidden) const;
 
 private:
   struct Matrix {
     int64_t rows = 0, columns = 0;
     std::vector<double> weights, bias; // [rows, columns], [columns]
     std::vector<double> multiply(std::span<const double> row) const;
-    // The sums of the magnitudes of what `multiply` adds up.
-    std::vector<double> magnitudes(std::span<const double> row) const;
     // Returns the gradient of `row`, and adds the gradients of the matrix.
     std::vector<double> differentiate(std::span<const double> row, std::span<const double> dResult,
                                       std::vector<double> &dWeights, std::vector<double> &dBias) const;

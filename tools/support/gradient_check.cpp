@@ -7,6 +7,8 @@
 #include "tools/support/output_checker.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -48,8 +50,8 @@ private:
     const reference::AttentionGradient expected = rows.empty()
                                                       ? reference::differentiate(attention, forward, dOut)
                                                       : reference::differentiateQueries(attention, forward, dOut);
-    addGradient(boundGradient(View::kDQ), compared, spec.queryHeads, spec.qkDim, expected.q,
-                {.terms = expected.qTerms});
+    addReached(boundGradient(View::kDQ), compared, spec.queryHeads, spec.qkDim, expected.q, attending(forward.lse),
+               expected.qTerms);
     addGradient(T::kDelta, compared, spec.queryHeads, 1, expected.delta);
     std::vector<Sequence> keys =
         isCompressed ? reference::compressedRows(sequences, spec) : reference::keyRows(sequences);
@@ -112,24 +114,39 @@ private:
   }
   T boundGradient(T name) const { return outputName(*definitionOf(spec.op).operandOf(name), inputs.tensors); }
   T boundGradient(View view) const { return outputName(*definitionOf(spec.op).operandOf(view), inputs.tensors); }
-  void addKeyGradient(T name, std::span<const Sequence> keys, int64_t columns, std::span<const double> expected,
-                      const std::vector<bool> &attended, std::span<const double> terms = {}) {
+  // Rows that are not reached, of `heads` each, must be 0 to the bit, unless the reference has NaN there.
+  void addReached(T name, std::span<const Sequence> places, int64_t heads, int64_t columns,
+                  std::span<const double> expected, const std::vector<bool> &reached,
+                  std::span<const double> terms = {}) {
     if (!output(name))
       return;
-    addGradient(name, keys, spec.kvHeads, columns, expected, {.terms = terms});
+    addGradient(name, places, heads, columns, expected, {.terms = terms});
     OutputCheck &check = result.outputs.back();
     std::vector<double> row(static_cast<size_t>(columns));
-    for (const Sequence &sequence : keys)
-      for (int64_t key = 0; key < sequence.queries; ++key)
-        for (int64_t head = 0; head < spec.kvHeads; ++head) {
-          if (attended[static_cast<size_t>((sequence.firstRow + key) * spec.kvHeads + head)])
+    for (const Sequence &sequence : places)
+      for (int64_t time = 0; time < sequence.queries; ++time)
+        for (int64_t head = 0; head < heads; ++head) {
+          const int64_t place = (sequence.firstRow + time) * heads + head;
+          const auto own = expected.subspan(static_cast<size_t>(place * columns), static_cast<size_t>(columns));
+          if (reached[static_cast<size_t>(place)] || std::ranges::any_of(own, [](double x) { return std::isnan(x); }))
             continue;
-          out(name).read(sequence.batch, sequence.queryBegin + key, head, row);
+          out(name).read(sequence.batch, sequence.queryBegin + time, head, row);
           if (!std::ranges::all_of(row, reference::isZero)) {
             check.within = check.isRightElsewhere = false;
-            check.text += ", row " + std::to_string(sequence.firstRow + key) + " that nothing depends on is not 0";
+            check.text += ", row " + std::to_string(sequence.firstRow + time) + " that nothing depends on is not 0";
           }
         }
+  }
+  void addKeyGradient(T name, std::span<const Sequence> keys, int64_t columns, std::span<const double> expected,
+                      const std::vector<bool> &attended, std::span<const double> terms = {}) {
+    addReached(name, keys, spec.kvHeads, columns, expected, attended, terms);
+  }
+  // The rows of queries that attend a key.
+  static std::vector<bool> attending(std::span<const double> lse) {
+    std::vector<bool> result;
+    for (const double own : lse)
+      result.push_back(own != -std::numeric_limits<double>::infinity());
+    return result;
   }
 
   void checkCombination() {
@@ -215,12 +232,18 @@ private:
   // A gradient of all branches that read the tensor.
   struct Sum {
     std::vector<double> values{}, terms{};
-    std::vector<bool> reached{}; // rows of keys that a query attends, by a branch; other rows are exactly 0
+    std::vector<bool> reached{}; // keys that a query attends, or queries that attend a key; other rows are exactly 0
 
     template <typename Value> static void add(std::vector<Value> &sum, const std::vector<Value> &more) {
       sum.resize(std::max(sum.size(), more.size()));
       for (size_t i = 0; i < more.size(); ++i)
         sum[i] = sum[i] + more[i];
+    }
+    void reach(const std::vector<bool> &more) {
+      reached.resize(std::max(reached.size(), more.size()));
+      for (size_t row = 0; row < more.size(); ++row)
+        if (more[row])
+          reached[row] = true;
     }
   };
 
@@ -228,9 +251,17 @@ private:
   struct NsaRows {
     std::vector<double> gates;
     std::array<reference::AttentionGradient, reference::kBranchCount> queries; // without keys
+    std::array<std::vector<bool>, reference::kBranchCount> attending;          // queries that attend a key
     std::array<Flat, reference::kBranchCount> keys;                            // cmp: through compression
     std::vector<Sequence> places;                                              // of the keys
   };
+
+  static std::array<std::vector<bool>, reference::kBranchCount> attending(const reference::NsaResult &forward) {
+    std::array<std::vector<bool>, reference::kBranchCount> result;
+    for (size_t i = 0; i < reference::kBranchCount; ++i)
+      result[i] = attending(forward.branches[i].lse);
+    return result;
+  }
 
   NsaRows wholeNsa(const reference::Nsa &nsa) {
     const reference::NsaResult forward = reference::forward(nsa);
@@ -238,7 +269,8 @@ private:
         nsa, forward, reference::readRows(sequences, in(T::kDOut), spec.queryHeads, spec.vDim));
     if (spec.hasBranch(kBranchCmp))
       checkWeights(expected.compression, termsOf(expected.branches[0].keys));
-    NsaRows result{.gates = std::move(expected.gates), .queries = {}, .keys = {}, .places = {}};
+    NsaRows result{
+        .gates = std::move(expected.gates), .queries = {}, .attending = attending(forward), .keys = {}, .places = {}};
     result.keys[0] = {.k = std::move(expected.compression.k.tokens),
                       .v = std::move(expected.compression.v.tokens),
                       .attended = std::move(expected.compression.k.covered),
@@ -253,10 +285,14 @@ private:
 
   NsaRows sampledNsa(reference::Nsa nsa) const {
     nsa.rows = rows;
+    const reference::NsaResult forward = reference::forward(nsa);
     reference::NsaGradient expected = reference::differentiateQueries(
-        nsa, reference::forward(nsa), reference::readRows(compared, in(T::kDOut), spec.queryHeads, spec.vDim));
-    NsaRows result{
-        .gates = std::move(expected.gates), .queries = std::move(expected.branches), .keys = {}, .places = {}};
+        nsa, forward, reference::readRows(compared, in(T::kDOut), spec.queryHeads, spec.vDim));
+    NsaRows result{.gates = std::move(expected.gates),
+                   .queries = std::move(expected.branches),
+                   .attending = attending(forward),
+                   .keys = {},
+                   .places = {}};
     const Samples samples = samplesOf(reference::keyRows(sequences));
     result.places = samples.places;
     if (!samples.keys.empty())
@@ -316,20 +352,17 @@ private:
       Sum &q = queries[boundGradient(kQueries[i])];
       Sum::add(q.values, expected.queries[i].q);
       Sum::add(q.terms, expected.queries[i].qTerms);
+      q.reach(expected.attending[i]);
       const Flat &own = expected.keys[i];
       Sum &k = keys[boundGradient(kKeys[i])], &v = keys[boundGradient(kValues[i])];
       Sum::add(k.values, own.k);
       Sum::add(k.terms, own.kTerms);
       Sum::add(v.values, own.v);
-      for (Sum *sum : {&k, &v}) {
-        sum->reached.resize(own.attended.size());
-        for (size_t row = 0; row < own.attended.size(); ++row)
-          if (own.attended[row])
-            sum->reached[row] = true;
-      }
+      for (Sum *sum : {&k, &v})
+        sum->reach(own.attended);
     }
     for (const auto &[name, sum] : queries)
-      addGradient(name, compared, spec.queryHeads, spec.qkDim, sum.values, {.terms = sum.terms});
+      addReached(name, compared, spec.queryHeads, spec.qkDim, sum.values, sum.reached, sum.terms);
     for (const auto &[name, sum] : keys)
       addKeyGradient(name, expected.places,
                      static_cast<int64_t>(sum.values.size() / std::max<size_t>(sum.reached.size(), 1)), sum.values,

@@ -12,9 +12,9 @@
 namespace nsa {
 
 // The kernels of keys attend tokens, or compressed blocks. Tokens are compressed blocks of one token, and a window that
-// holds all keys is none, so dense_bwd, window_bwd, cmp_bwd and nsa_bwd share their kernels.
-// Where phi has weights, the kernels of compressed keys split dS (split_ds). Keys of tokens are of no phi. `cmp_bwd`
-// reads no cmp_kind, so its kernels must not depend on it.
+// holds all keys is none. So dense_bwd, window_bwd and the window branch of nsa_bwd share their kernels, and cmp_bwd
+// and the compressed branch share theirs unless dS is split. Where phi has weights, the kernels of compressed keys
+// split dS (split_ds). Keys of tokens are of no phi. `cmp_bwd` reads no cmp_kind, so its kernels must not depend on it.
 inline void attendTokens(Spec &step, const Spec &whole) {
   step.cmpBlock = step.cmpStride = 1;
   step.cmpKind = CmpKind::kMean;

@@ -164,8 +164,8 @@ inline constexpr Graph kSelBwd = {kSelBwdNodes, kSelBwdBuffers, Operator::kSelBw
 // --- nsa_bwd: deltas and gates of all branches; then the gradient of the queries branch by branch, for a chunk of
 // queries; then the gradients of keys.
 
-// Where q serves q_cmp too, the gradients of the queries from the branches are added up as f32 in dq_sum, in the order
-// cmp, sel, win. The last branch rounds the sum.
+// The gradients of q from the branches are added up as f32 in dq_sum, in the order cmp, sel, win, and the last branch
+// rounds the sum. The branch cmp has a part in it if q serves q_cmp too.
 template <int32_t kBranch>
 void chainQueries(KernelCall &kernelCall, const Spec &spec, const WorkspaceLayout &, const Call &call) {
   const bool isApart = call[TensorName::kDQCmp].data != call[TensorName::kDQ].data;

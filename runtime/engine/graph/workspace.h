@@ -1,8 +1,7 @@
-// The workspace of a plan: the offsets of the buffers of the operator's graph. nsa processes its queries in chunks, so
-// that the size of the buffers for the outputs of the branches has a limit at any length. The buffers for compressed
-// rows are not divided into chunks, and their size grows linearly with the number of tokens. docs/operators.md has the
-// formula.
-// Thread-safety: values.
+// The workspace of a plan: the offsets of the buffers of the operator's graph. nsa, nsa_bwd and sel_bwd with slots
+// process their queries in chunks, so that the size of the buffers that have rows for queries has a limit at any
+// length. The buffers for compressed rows are not divided into chunks, and their size grows linearly with the number of
+// tokens. docs/operators.md has the formula. Thread-safety: values.
 #pragma once
 
 #include "runtime/base/key_splits.h"

@@ -89,6 +89,15 @@ TEST(Maxima, KeysOfLongBlocksAreFewer) {
     EXPECT_EQ(status.error().rule, "must be at most " + std::to_string(c.most) +
                                        (c.most < kAll - 128 ? ", which is 2^31 less the tokens of a block" : ""));
   }
+  spec.op = Operator::kCompressBwd;
+  spec.cmpKind = CmpKind::kLinear;
+  spec.cmpStride = 16;
+  constexpr int64_t kMost = kAll - 1024;
+  EXPECT_TRUE((Maxima{1, 1, 1, kMost}).validate(spec).isOk()) << (Maxima{1, 1, 1, kMost}).validate(spec).toString();
+  EXPECT_EQ(
+      (Maxima{1, 1, 1, kMost + 1}).validate(spec).toString(),
+      "invalid argument: max_seqlen_k = 2147482625: must be at most 2147482624, which is 2^31 - 1024, with gradients "
+      "of phi's weights");
 }
 
 // The kernel of combine reads no lengths, so the packed tokens are one sequence.

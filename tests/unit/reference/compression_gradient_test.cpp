@@ -164,12 +164,14 @@ TEST(CompressionGradient, ABlockAtTheKinkOfReluIsFound) {
     setElement(tokens, 0, 0, 0, 0, first);
     setElement(tokens, 0, 1, 0, 0, second);
     const Phi phi{.w1 = weights.view(), .w2 = ones.view()};
-    return isNearKink({.spec = spec,
-                       .k = ofKeys ? tokens.view() : ones.view(),
-                       .v = ofKeys ? ones.view() : tokens.view(),
-                       .phiK = phi,
-                       .phiV = phi,
-                       .sequences = denseSequences(1, 0, 2)});
+    const NearKink found = findNearKink({.spec = spec,
+                                         .k = ofKeys ? tokens.view() : ones.view(),
+                                         .v = ofKeys ? ones.view() : tokens.view(),
+                                         .phiK = phi,
+                                         .phiV = phi,
+                                         .sequences = denseSequences(1, 0, 2)});
+    EXPECT_TRUE((ofKeys ? found.v : found.k).empty());
+    return (ofKeys ? found.k : found.v) == std::set<int64_t>{0};
   };
   for (const bool ofKeys : {true, false}) {
     EXPECT_TRUE(isNear(1, -1, ofKeys));

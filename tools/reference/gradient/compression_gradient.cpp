@@ -42,13 +42,13 @@ CompressedGradient differentiateOne(const Compression &c, const TensorView &raw,
   return result;
 }
 
-bool isNearKinkOf(const Compression &c, const TensorView &raw, const Phi &phi, int64_t columns) {
+std::set<int64_t> findNearKinkOf(const Compression &c, const TensorView &raw, const Phi &phi, int64_t columns) {
   const PhiFunction function(c.spec, phi, columns);
-  bool isNear = false;
+  std::set<int64_t> hidden;
   forEachBlock(c, raw, columns, [&](size_t, int64_t, int64_t, std::span<const double> tokens) {
-    isNear = isNear || function.isNearKink(tokens);
+    function.findNearKink(tokens, hidden);
   });
-  return isNear;
+  return hidden;
 }
 
 } // namespace
@@ -58,10 +58,10 @@ CompressionGradient differentiate(const Compression &c, const TensorView &dK, co
           .v = differentiateOne(c, c.v, dV, c.phiV, c.spec.vDim)};
 }
 
-bool isNearKink(const Compression &c) {
+NearKink findNearKink(const Compression &c) {
   if (c.spec.cmpKind != CmpKind::kMlp || c.spec.mlpActivation != Activation::kRelu)
-    return false;
-  return isNearKinkOf(c, c.k, c.phiK, c.spec.qkDim) || isNearKinkOf(c, c.v, c.phiV, c.spec.vDim);
+    return {};
+  return {.k = findNearKinkOf(c, c.k, c.phiK, c.spec.qkDim), .v = findNearKinkOf(c, c.v, c.phiV, c.spec.vDim)};
 }
 
 } // namespace nsa::reference

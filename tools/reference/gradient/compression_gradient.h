@@ -22,7 +22,10 @@ struct CompressionGradient {
 // `dK` and `dV` have the gradients of the compressed rows, where `compress` puts the rows.
 CompressionGradient differentiate(const Compression &compression, const TensorView &dK, const TensorView &dV);
 
-// Returns whether a block of keys or of values lies near the kink of relu (PhiFunction::isNearKink).
-bool isNearKink(const Compression &compression);
+// The hidden values of K and of V that lie near the kink of relu in some block (PhiFunction::findNearKink).
+struct NearKink {
+  std::set<int64_t> k, v;
+};
+NearKink findNearKink(const Compression &compression);
 
 } // namespace nsa::reference

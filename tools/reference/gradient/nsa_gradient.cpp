@@ -11,7 +11,7 @@ namespace nsa::reference {
 
 namespace {
 
-// The gradients of the compressed rows of K or V, where the rows are.
+// The gradients of the compressed rows of K or V, where the rows are, rounded to fp32.
 OwnedTensor placeRows(const Nsa &n, const std::vector<KeyGradient> &gradients, std::vector<double> KeyGradient::*rows,
                       int64_t columns) {
   int64_t batches = 0, times = 0;

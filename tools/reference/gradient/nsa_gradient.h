@@ -1,6 +1,7 @@
 // The gradients of the whole forward pass in fp64 (docs/specification.md 9): of the gates, of what each branch attends,
-// and through compression of the tokens and of phi's weights. Nothing flows through the selection of blocks. Checked
-// against differences of `forward`.
+// and through compression of the tokens and of phi's weights. Only the gradients of compressed rows are rounded to fp32
+// before they go through compression. Nothing flows through the selection of blocks. Checked against differences of
+// `forward`.
 // Ownership: views borrow. Thread-safety: pure functions.
 #pragma once
 
