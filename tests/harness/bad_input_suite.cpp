@@ -89,18 +89,17 @@ TEST_P(BadInput, ACorruptedListEntryChangesReads) {
   const Spec spec = smallSpec(Operator::kSel, dtype());
   for (int repeat = 0; repeat < 12; ++repeat) {
     OperatorInputs inputs = tools::drawInputs(spec, {{70}, {170}}, random());
+    const NamedTensors before = run(inputs);
+    checkOutputs(inputs, before);
     const auto query = static_cast<int64_t>(random() % 70), head = static_cast<int64_t>(random() % 2);
     const int64_t position = 100 + query;
     const std::span<std::byte> bytes = headOf(spec, inputs.tensors.at(T::kBlockList), 0, query, head);
     const std::span<int32_t> list(reinterpret_cast<int32_t *>(bytes.data()), static_cast<size_t>(spec.selCount));
-    // The list ends with the query's own block, behind which there may be blocks of the future.
-    const auto own = static_cast<int32_t>(position / spec.selBlock), later = own + 1;
-    const auto last = std::ranges::find_if(list, [&](int32_t block) { return block < 0 || block >= own; });
-    *last = own;
-    std::fill(last + 1, list.end(), -1);
-    const NamedTensors before = run(inputs);
-    checkOutputs(inputs, before);
-    const int64_t lost = position + 1 - own * spec.selBlock;
+    // The last block, which lists drawn here have, and behind which there may be blocks of the future.
+    auto last = std::ranges::find(list, -1);
+    --last;
+    const int64_t lost = std::min<int64_t>(spec.selBlock, position + 1 - *last * spec.selBlock);
+    const auto later = static_cast<int32_t>(position / spec.selBlock + 1);
     *last = repeat % 2 && later <= 169 / spec.selBlock ? later : -1;
     const NamedTensors after = run(inputs);
     checkOutputs(inputs, after);

@@ -95,9 +95,38 @@ std::string OperatorCase::text() const {
          (keyOffsets.empty() ? "" : " from " + list({keyOffsets.begin(), keyOffsets.end()}));
 }
 
+namespace {
+
+// Empties a part of the lists that the call brings. Others get the last block of the sequence, which their query does
+// not attend if it lies behind the query's own block.
+void varyLists(tools::OperatorInputs &inputs, uint64_t seed) {
+  const auto found = inputs.tensors.find(TensorName::kBlockList);
+  if (found == inputs.tensors.end())
+    return;
+  const Spec &spec = inputs.spec;
+  const bool isDense = spec.layout == Layout::kDense;
+  const int64_t times = isDense ? found->second.shape[1] : 0;
+  std::mt19937_64 random(seed);
+  for (const reference::Sequence &sequence : tools::sequencesOf(inputs))
+    for (int64_t row = 0; row < sequence.queries * spec.kvHeads; ++row) {
+      const int64_t first = (sequence.batch * times + sequence.queryBegin) * spec.kvHeads + row;
+      const std::span list(found->second.integers().data() + first * spec.selCount, static_cast<size_t>(spec.selCount));
+      const uint64_t kind = random() % 8;
+      const auto last = static_cast<int32_t>((sequence.keys - 1) / spec.selBlock);
+      const auto end = std::ranges::find(list, -1);
+      if (kind == 0)
+        std::ranges::fill(list, -1);
+      else if (kind == 1 && end != list.end() && std::ranges::find(list, last) == list.end())
+        *end = last;
+    }
+}
+
+} // namespace
+
 tools::OperatorInputs OperatorCase::drawInputs(uint64_t seed) const {
   tools::OperatorInputs inputs = tools::drawInputs(spec, lengths, seed, tools::Saved::kByCaller);
   moveOffKink(inputs);
+  varyLists(inputs, seed);
   tools::addReferenceSaved(inputs);
   if (!keyOffsets.empty())
     bindKeyOffsets(inputs, keyOffsets);

@@ -26,8 +26,7 @@ HostTensor offsets(const std::vector<int64_t> &lengths) {
   return tensor;
 }
 
-// The own block and any others up to it, in order. One list in eight may also have later blocks, which no query of the
-// list attends, and one in eight is empty.
+// The own block, the first ones with a coin, and any others up to it, in order.
 HostTensor drawLists(const Spec &spec, const SequenceLengths &lengths, const CallExtents &extents,
                      std::mt19937_64 &random) {
   HostTensor tensor = HostTensor::make(DType::kI32, shapeOf(spec, TensorName::kBlockList, extents));
@@ -36,14 +35,10 @@ HostTensor drawLists(const Spec &spec, const SequenceLengths &lengths, const Cal
     for (int64_t query = 0; query < lengths.q[sequence]; ++query)
       for (int32_t group = 0; group < spec.kvHeads; ++group, list += spec.selCount) {
         const int64_t own = (lengths.k[sequence] - lengths.q[sequence] + query) / spec.selBlock;
-        const uint64_t kind = random() % 8;
-        const int64_t last = kind == 0 ? (lengths.k[sequence] - 1) / spec.selBlock : own;
+        std::set<int64_t> blocks = {own};
         const auto wanted = static_cast<size_t>(1 + random() % static_cast<uint64_t>(spec.selCount));
-        std::set<int64_t> blocks;
-        if (kind != 1)
-          blocks.insert(own);
-        while (kind != 1 && blocks.size() < std::min(wanted, static_cast<size_t>(last + 1)))
-          blocks.insert(static_cast<int64_t>(random() % static_cast<uint64_t>(last + 1)));
+        while (blocks.size() < std::min(wanted, static_cast<size_t>(own + 1)))
+          blocks.insert(static_cast<int64_t>(random() % static_cast<uint64_t>(own + 1)));
         std::fill_n(list, spec.selCount, -1);
         std::copy(blocks.begin(), blocks.end(), list);
       }
